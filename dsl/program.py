@@ -1,0 +1,224 @@
+"""A checked program: what the checker hands on, what the solver fills, what is emitted.
+
+Every name has a `Type` (a shape and a dtype). In a program with holes the shapes may have
+holes; in an explicit program none has, and every statement means itself. The classes carry
+no text: places in the source stay behind with the syntax.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Literal
+
+from layoutc.dsl.shape import Shape
+
+Dtype = Literal["f32", "bf16", "f16", "int8", "int32", "f8e4m3", "f8e5m2"]
+DTYPES: dict[Dtype, int] = {
+    "f32": 4, "bf16": 2, "f16": 2, "int8": 1, "int32": 4, "f8e4m3": 1, "f8e5m2": 1,
+}  # fmt: skip
+"""The dtypes of the language and their sizes in bytes."""
+
+Function = Literal[
+    "relu", "gelu", "gelu_erf", "silu", "sigmoid", "tanh", "exp", "exp2",
+    "log", "sqrt", "rsqrt", "square", "neg", "abs",
+]  # fmt: skip
+MoveKind = Literal["all-gather", "reduce-scatter", "all-reduce", "all-to-all", "slice", "permute"]
+ReduceKind = Literal["sum", "mean", "max"]
+ArithmeticSign = Literal["+", "-", "/"]
+DeclareKind = Literal["input", "weight", "cache"]
+
+
+@dataclass(frozen=True, slots=True)
+class Type:
+    """A sharded shape and the dtype of its elements."""
+
+    shape: Shape
+    dtype: Dtype
+
+
+@dataclass(frozen=True, slots=True)
+class Number:
+    """A scalar operand. `text` is how it is spelled in the canonical form."""
+
+    text: str
+
+    @property
+    def value(self) -> float:
+        return float(self.text)
+
+
+Operand = str | Number
+"""What an operation takes: a name, or a number."""
+
+
+@dataclass(frozen=True, slots=True)
+class Product:
+    """`left * right`: einsum by dim names; dims that the result lacks are summed."""
+
+    left: Operand
+    right: Operand
+
+
+@dataclass(frozen=True, slots=True)
+class Arithmetic:
+    """`left + right`, `left - right`, `left / right`, by dim name, missing dims broadcast."""
+
+    sign: ArithmeticSign
+    left: Operand
+    right: Operand
+
+
+@dataclass(frozen=True, slots=True)
+class Apply:
+    """`function(operand)`, elementwise."""
+
+    function: Function
+    operand: str
+
+
+@dataclass(frozen=True, slots=True)
+class Cast:
+    """`cast(operand)`: to the dtype of the result."""
+
+    operand: str
+
+
+@dataclass(frozen=True, slots=True)
+class Reduce:
+    """`sum[F](operand)`, `mean[..]`, `max[..]` over the named dims."""
+
+    kind: ReduceKind
+    dims: tuple[str, ...]
+    operand: str
+
+
+@dataclass(frozen=True, slots=True)
+class Hold:
+    """`y : SHAPE = a`: the same value, held as the result's shape."""
+
+    operand: str
+
+
+@dataclass(frozen=True, slots=True)
+class Move:
+    """One of the six statements that change a layout. `axes` is a set, in the mesh's order."""
+
+    kind: MoveKind
+    axes: tuple[str, ...]
+    operand: str
+
+
+Operation = Product | Arithmetic | Apply | Cast | Reduce | Hold | Move
+
+
+@dataclass(frozen=True, slots=True)
+class Declare:
+    """`input x : BLE_x`, `weight w : EF!`, `cache c : BMKQ`."""
+
+    kind: DeclareKind
+    name: str
+    type: Type
+
+
+@dataclass(frozen=True, slots=True)
+class Define:
+    """`name : SHAPE dtype = operation`. `type.shape` has the hole "?" where none was written."""
+
+    name: str
+    type: Type
+    operation: Operation
+
+
+@dataclass(frozen=True, slots=True)
+class Next:
+    """`next carried = value`: inside a block, `value` is `carried` in the next repetition."""
+
+    carried: str
+    value: str
+
+
+@dataclass(frozen=True, slots=True)
+class Repeat:
+    """`repeat count { body }`. A weight or cache declared in the body is a stack of `count`."""
+
+    count: int
+    body: tuple[Declare | Define, ...]
+    nexts: tuple[Next, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Output:
+    """`output name -> like`: `name` leaves the program, held like `like` where there is one."""
+
+    name: str
+    like: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Axis:
+    """A mesh axis: its letter, its size where pinned, its name in the emitted mesh if given."""
+
+    name: str
+    size: int | None = None
+    label: str | None = None
+
+
+Item = Declare | Define | Repeat
+
+
+@dataclass(frozen=True, slots=True)
+class Program:
+    """One `.layout` file that has been found right.
+
+    `dims` maps each declared dim to its size, None where the file leaves it open; `name` is
+    the file's stem. Items stand in the file's order, and so do the outputs.
+    """
+
+    name: str
+    dims: dict[str, int | None]
+    axes: tuple[Axis, ...]
+    dtype: Dtype
+    items: tuple[Item, ...]
+    outputs: tuple[Output, ...]
+
+    def __hash__(self) -> int:
+        return hash((self.name, self.items, self.outputs))
+
+    def walk(self) -> Iterator[tuple[Declare | Define, int]]:
+        """Every declaration and definition, with how many times a pass comes by it."""
+        for item in self.items:
+            if isinstance(item, Repeat):
+                yield from ((inner, item.count) for inner in item.body)
+            else:
+                yield item, 1
+
+    @property
+    def types(self) -> dict[str, Type]:
+        """Every name's type, in the order of definition."""
+        return {item.name: item.type for item, _ in self.walk()}
+
+    @property
+    def explicit(self) -> bool:
+        """True if nothing is left to solve: no holes, and no `y : SHAPE = a` that moves."""
+        types = self.types
+        return all(
+            item.type.shape.explicit
+            and not (
+                isinstance(item, Define)
+                and isinstance(item.operation, Hold)
+                and types[item.operation.operand].shape != item.type.shape
+            )
+            for item, _ in self.walk()
+        )
+
+
+def operands(operation: Operation) -> tuple[str, ...]:
+    """The names that an operation reads, left to right (one that stands twice comes twice)."""
+    match operation:
+        case Product(left, right) | Arithmetic(_, left, right):
+            return tuple(o for o in (left, right) if isinstance(o, str))
+        case Apply(_, operand) | Cast(operand) | Hold(operand) | Move(_, _, operand):
+            return (operand,)
+        case Reduce(_, _, operand):
+            return (operand,)
