@@ -1,0 +1,62 @@
+"""What each of the six moves costs a chip, in elements received from others.
+
+Source: the paper's appendix A.1. With K the product of the sizes of the axes taking part and D
+the larger side on one chip, an all-gather or a reduce-scatter brings D·(K-1)/K, an all-reduce
+is one of each, an all-to-all brings (K-1)/K of what a chip holds. D·(K-1)/K is D - D/K: two
+monomials, so that exact costs stay sums of monomials.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from layoutc.dsl.program import Move
+from layoutc.dsl.shape import Shape
+from layoutc.solver.monomial import Cost, Monomial
+
+
+def held(shape: Shape) -> Monomial:
+    """The elements of `shape` on one chip: its dims over the sizes of the axes that split it."""
+    return Monomial.of(shape.names, shape.axes)
+
+
+def received(move: Move, before: Shape, after: Shape) -> Cost:
+    """Elements that one chip receives, the (K-1)/K kept. A permute counts its busiest chip."""
+    large, factor = _larger_side(move, before, after)
+    if move.kind in ("slice", "permute"):
+        return Cost.of(large) * factor
+    share = large * Monomial.of((), move.axes)
+    return (Cost.of(large) - Cost.of(share)) * factor
+
+
+def received_large(move: Move, before: Shape, after: Shape) -> Cost:
+    """The same for K much larger than 1, as the paper's closed forms have it."""
+    large, factor = _larger_side(move, before, after)
+    return Cost.of(large) * factor
+
+
+def moves_nothing(move: Move, before: Shape, after: Shape, mesh: Mapping[str, int]) -> bool:
+    """True if on this mesh no chip receives anything, whatever the formula says.
+
+    So it is with a slice, with axes of size 1, and with a permute whose axes of more than one
+    chip keep their order.
+    """
+    if move.kind == "slice" or all(mesh[a] == 1 for a in move.axes):
+        return True
+    return move.kind == "permute" and _real_axes(before, mesh) == _real_axes(after, mesh)
+
+
+def _larger_side(move: Move, before: Shape, after: Shape) -> tuple[Monomial, int]:
+    match move.kind:
+        case "all-gather":
+            return held(after), 1
+        case "reduce-scatter" | "all-to-all" | "permute":
+            return held(before), 1
+        case "all-reduce":
+            return held(before), 2
+        case "slice":
+            return held(after), 0
+
+
+def _real_axes(shape: Shape, mesh: Mapping[str, int]) -> tuple[tuple[str, ...], ...]:
+    return tuple(tuple(a for a in dim.axes if mesh[a] > 1) for dim in shape)
