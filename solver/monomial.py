@@ -10,12 +10,16 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import TypeVar
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    Floats = NDArray[np.float64]
 
 Powers = tuple[tuple[str, int], ...]
 """Exponents by symbol, sorted, none of them zero."""
-
-T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,12 +54,13 @@ class Monomial:
             result *= Fraction(values[symbol]) ** exponent
         return result
 
-    def at(self, values: Mapping[str, T]) -> T:
-        """The value at floats or at arrays of them (one entry a mesh)."""
-        result = float(self.coefficient)
+    def at(self, values: Mapping[str, Floats | float], out: Floats) -> Floats:
+        """Adds the value at arrays of floats (one entry a mesh) to `out`."""
+        result: Floats | float = float(self.coefficient)
         for symbol, exponent in self.powers:
-            result = result * values[symbol] ** float(exponent)  # type: ignore[operator]
-        return result  # type: ignore[return-value]
+            result = result * values[symbol] ** float(exponent)
+        out += result
+        return out
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,6 +90,8 @@ class Cost:
         """The value at whole numbers, without rounding."""
         return sum((term.exact(values) for term in self.terms), Fraction(0))
 
-    def at(self, values: Mapping[str, T]) -> T:
-        """The value at floats or at arrays of them; the scalar 0.0 for an empty sum."""
-        return sum((term.at(values) for term in self.terms), 0.0)  # type: ignore[arg-type,return-value]
+    def at(self, values: Mapping[str, Floats | float], out: Floats) -> Floats:
+        """Adds the value at arrays of floats (one entry a mesh) to `out`."""
+        for term in self.terms:
+            term.at(values, out)
+        return out
