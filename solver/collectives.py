@@ -9,8 +9,10 @@ monomials, so that exact costs stay sums of monomials.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Literal
 
-from layoutc.dsl.program import Move
+from layoutc.dsl.program import Move, MoveKind
 from layoutc.dsl.shape import Shape
 from layoutc.solver.monomial import Cost, Monomial
 
@@ -20,19 +22,40 @@ def held(shape: Shape) -> Monomial:
     return Monomial.of(shape.names, shape.axes)
 
 
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """How a move is priced: `factor` times what a chip holds on one `side` of it.
+
+    `shared` moves bring only the (K-1)/K that a chip did not have.
+    """
+
+    side: Literal["before", "after"]
+    factor: int
+    shared: bool = True
+
+
+RULES: dict[MoveKind, Rule] = {
+    "all-gather": Rule("after", 1),
+    "reduce-scatter": Rule("before", 1),
+    "all-reduce": Rule("before", 2),
+    "all-to-all": Rule("before", 1),
+    "slice": Rule("after", 0),
+    "permute": Rule("before", 1, shared=False),
+}
+
+
 def received(move: Move, before: Shape, after: Shape) -> Cost:
     """Elements that one chip receives, the (K-1)/K kept. A permute counts its busiest chip."""
-    large, factor = _larger_side(move, before, after)
-    if move.kind in ("slice", "permute"):
-        return Cost.of(large) * factor
-    share = large * Monomial.of((), move.axes)
-    return (Cost.of(large) - Cost.of(share)) * factor
+    large = received_large(move, before, after)
+    if not RULES[move.kind].shared:
+        return large
+    return large - large * Monomial.of((), move.axes)
 
 
 def received_large(move: Move, before: Shape, after: Shape) -> Cost:
     """The same for K much larger than 1, as the paper's closed forms have it."""
-    large, factor = _larger_side(move, before, after)
-    return Cost.of(large) * factor
+    rule = RULES[move.kind]
+    return Cost.of(held(before if rule.side == "before" else after)) * rule.factor
 
 
 def moves_nothing(move: Move, before: Shape, after: Shape, mesh: Mapping[str, int]) -> bool:
@@ -44,18 +67,6 @@ def moves_nothing(move: Move, before: Shape, after: Shape, mesh: Mapping[str, in
     if move.kind == "slice" or all(mesh[a] == 1 for a in move.axes):
         return True
     return move.kind == "permute" and _real_axes(before, mesh) == _real_axes(after, mesh)
-
-
-def _larger_side(move: Move, before: Shape, after: Shape) -> tuple[Monomial, int]:
-    match move.kind:
-        case "all-gather":
-            return held(after), 1
-        case "reduce-scatter" | "all-to-all" | "permute":
-            return held(before), 1
-        case "all-reduce":
-            return held(before), 2
-        case "slice":
-            return held(after), 0
 
 
 def _real_axes(shape: Shape, mesh: Mapping[str, int]) -> tuple[tuple[str, ...], ...]:

@@ -1,0 +1,292 @@
+"""A problem on one mesh: domains and costs as numbers, solved exactly by elimination.
+
+What is minimised is a weighted sum of compute, memory and communication seconds; the maximum
+that a pass takes is the business of `layoutc.solver.search`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import product
+
+import numpy as np
+
+from layoutc.dsl.shape import Reduction
+from layoutc.solver.eliminate import Costs, Factor, Infeasible, Rows, Table, minimise
+from layoutc.solver.machine import Machine
+from layoutc.solver.problem import Problem, Step, Value, trees
+from layoutc.solver.relations import Flags
+from layoutc.solver.routes import Routes, routes
+from layoutc.solver.space import Floats, Ints, Space
+
+STATEMENT = 1e6
+"""What a statement weighs among the small numbers that settle ties (`Space.untidiness`)."""
+
+Edge = tuple[int, int]
+
+
+@dataclass(frozen=True, slots=True)
+class Weights:
+    """What a second of each resource counts for in the sum that is minimised."""
+
+    compute: float = 1.0
+    memory: float = 0.0
+    communication: float = 1.0
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """Parts of a problem that a branch of the search confines itself to.
+
+    `stored` maps a variable to the nodes it may take, `steps` a step to the bit masks of axes
+    that may share its work.
+    """
+
+    stored: tuple[tuple[int, Flags], ...] = ()
+    steps: tuple[tuple[int, Flags], ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """An assignment: every variable's node, each value's tree, and the three times in seconds."""
+
+    nodes: dict[int, int]
+    trees: tuple[tuple[Edge, ...], ...]
+    compute: float
+    memory: float
+    communication: float
+
+
+class Instance:
+    """`problem` on `mesh`. Raises `Infeasible` if a tensor has no layout that divides it."""
+
+    def __init__(self, problem: Problem, mesh: Mapping[str, int], machine: Machine) -> None:
+        self.problem, self.mesh, self.machine = problem, mesh, machine
+        self.sizes = {d: s for d, s in problem.program.dims.items() if s is not None}
+        self.chips = chips_of(problem.axes, mesh)
+        self._routes: dict[tuple[Space, Reduction, int, bool], Routes] = {}
+        self._valid: dict[Space, Flags] = {}
+        self._memory: dict[Space, Floats] = {}
+        self.domains: dict[int, Ints] = {}
+        for variable in {problem.find(v) for v in range(len(problem.variables))}:
+            self.domains[variable] = np.flatnonzero(self._allowed(variable))
+            if not len(self.domains[variable]):
+                raise Infeasible
+
+    # What the mesh makes of a space.
+
+    def valid(self, space: Space) -> Flags:
+        """[nodes], the layouts that divide, axes of one chip left out where nobody named them."""
+        if space not in self._valid:
+            self._valid[space] = space.divides(self.sizes, self.mesh)
+        return self._valid[space]
+
+    def held(self, space: Space) -> Floats:
+        """[nodes], elements on one chip."""
+        if space not in self._memory:
+            self._memory[space] = space.held(self.sizes, self.mesh)
+        return self._memory[space]
+
+    def _allowed(self, variable: int) -> Flags:
+        found = self.problem.variables[variable]
+        flags = found.allowed & self.valid(found.space)
+        if found.spread:
+            real = [i for i, a in enumerate(self.problem.axes) if self.mesh[a] > 1]
+            flags = flags & (found.space.place[:, real] >= 0).all(axis=1)
+        return flags
+
+    def routes(self, space: Space, reduction: Reduction, itemsize: int, tidy: bool) -> Routes:
+        """Ways between layouts, priced in elements; `tidy` adds what settles ties."""
+        key = space, reduction, itemsize if tidy else 0, tidy
+        if key not in self._routes:
+            edges = space.edges(reduction)
+            weights: Costs = (self._received(space, reduction),)
+            if tidy:
+                still = edges.kinds < 0
+                stored = self.held(space)[edges.target] * itemsize
+                order = space.untidiness(self.mesh)[edges.target] + STATEMENT
+                weights += (np.where(still, 0, stored), np.where(still, 0, order))
+            self._routes[key] = routes(edges, weights, self.valid(space))
+        return self._routes[key]
+
+    def _received(self, space: Space, reduction: Reduction) -> Floats:
+        received = space.received(self.sizes, self.mesh)
+        if reduction == "sum":
+            return received
+        return received[np.isin(space.edges("sum").kinds, [1], invert=True)]
+
+    # Solving.
+
+    def solve(self, weights: Weights, limits: Limits = Limits(), tidy: bool = False) -> Found:  # noqa: B008
+        """The assignment that minimises the weighted sum. Raises `Infeasible`.
+
+        `tidy` settles ties: less memory, then fewer statements, then hidden dims before tokens,
+        then axes in order. It takes several times as long.
+        """
+        domains = self._confined(limits)
+        common = [
+            *self._stored(weights, domains, tidy),
+            *self._steps(weights, limits, domains, tidy),
+        ]
+        best: tuple[tuple[float, ...], dict[int, int], tuple[tuple[Edge, ...], ...]] | None = None
+        for forest in product(*(self._trees(v) for v in self.problem.values)):
+            found = self._solve_forest(forest, weights, domains, common, tidy)
+            if found is not None and (best is None or found[0] < best[0]):
+                best = (*found, forest)
+        if best is None:
+            raise Infeasible
+        return self._found(best[1], best[2])
+
+    def _solve_forest(
+        self,
+        forest: tuple[tuple[Edge, ...], ...],
+        weights: Weights,
+        domains: dict[int, Ints],
+        common: list[Factor],
+        tidy: bool,
+    ) -> tuple[tuple[float, ...], dict[int, int]] | None:
+        own = dict(domains)
+        for value, tree in zip(self.problem.values, forest, strict=True):
+            for _, end in tree:
+                if end not in own:
+                    own[end] = self._branching(value)
+        factors = [*common, *self._edges(forest, weights, own, tidy)]
+        try:
+            places, total = minimise({v: len(d) for v, d in own.items()}, factors)
+        except Infeasible:
+            return None
+        nodes = {v: int(own[v][i]) for v, i in places.items()}
+        return tuple(float(c) for c in total), nodes
+
+    def _trees(self, value: Value) -> Iterator[tuple[Edge, ...]]:
+        """A value's trees, with numbers of their own for the points where they branch."""
+        find, at = self.problem.find, self.problem.values.index(value)
+        for tree in trees(find(value.root), [find(v) for v in value.leaves]):
+            yield tuple(
+                tuple(v if v >= 0 else v * 1000 - at for v in edge)  # type: ignore[misc]
+                for edge in tree
+            )
+
+    def _branching(self, value: Value) -> Ints:
+        root = self.problem.variables[self.problem.find(value.root)]
+        flags = self.valid(root.space)
+        if not root.allowed[root.space.partial != 0].any():
+            flags = flags & (root.space.partial == 0)
+        return np.flatnonzero(flags)
+
+    def _confined(self, limits: Limits) -> dict[int, Ints]:
+        domains = dict(self.domains)
+        for variable, flags in limits.stored:
+            nodes = domains[variable]
+            domains[variable] = nodes[flags[nodes]]
+            if not len(domains[variable]):
+                raise Infeasible
+        return domains
+
+    # Tables.
+
+    def _stored(self, weights: Weights, domains: Mapping[int, Ints], tidy: bool) -> Iterator[Table]:
+        """What each value's first layout costs: a weight is stored, and read once a pass."""
+        for value in self.problem.values:
+            root = self.problem.find(value.root)
+            space, nodes = self.problem.variables[root].space, domains[root]
+            size = self.held(space)[nodes] * value.itemsize
+            seconds = size * value.stored / self.machine.memory_bandwidth * weights.memory
+            costs: Costs = (seconds,)
+            if tidy:
+                copies = max(1, value.stored)
+                costs += (size * copies, space.untidiness(self.mesh)[nodes])
+            yield Table((root,), costs)
+
+    def _steps(
+        self, weights: Weights, limits: Limits, domains: Mapping[int, Ints], tidy: bool
+    ) -> Iterator[Rows]:
+        confined = dict(limits.steps)
+        for number, step in enumerate(self.problem.steps):
+            seconds = self.flops(step) / self.machine.peak_flops * weights.compute
+            seconds = seconds + self._moved(step) * weights.communication
+            keep = np.ones(len(seconds), dtype=bool)
+            if number in confined and step.used is not None:
+                keep &= confined[number][step.used]
+            scope = tuple(self.problem.find(v) for v in step.scope)
+            places = []
+            for variable, column in zip(scope, step.columns, strict=True):
+                place = np.full(len(self.problem.variables[variable].space), -1)
+                place[domains[variable]] = np.arange(len(domains[variable]))
+                places.append(place[column])
+                keep &= places[-1] >= 0
+            if scope[0] in scope[1:]:
+                raise AssertionError(
+                    "an operation's operands and result are variables of their own"
+                )
+            costs: Costs = (seconds[keep],)
+            if tidy:
+                costs += (np.zeros(keep.sum()), np.zeros(keep.sum()))
+            yield Rows(scope, tuple(p[keep] for p in places), costs)
+
+    def _edges(
+        self,
+        forest: Sequence[tuple[Edge, ...]],
+        weights: Weights,
+        domains: Mapping[int, Ints],
+        tidy: bool,
+    ) -> Iterator[Table]:
+        for value, tree in zip(self.problem.values, forest, strict=True):
+            space = self.problem.variables[self.problem.find(value.root)].space
+            ways = self.routes(space, value.reduction, value.itemsize, tidy)
+            rate = value.itemsize * value.times / self.machine.network_bandwidth
+            for start, end in tree:
+                block = np.ix_(domains[start], domains[end])
+                costs: Costs = (ways.costs[0][block] * rate * weights.communication,)
+                costs += tuple(c[block] for c in ways.costs[1:])
+                yield Table((start, end), costs)
+
+    # What an assignment costs.
+
+    def flops(self, step: Step) -> Floats:
+        """[rows], the work of one chip."""
+        if step.used is None or not step.flops:
+            return np.zeros(len(step.columns[0]))
+        return step.flops / self.chips[step.used]
+
+    def _moved(self, step: Step) -> Floats:
+        """[rows], the seconds of a step that is itself a move."""
+        if step.edges is None:
+            return np.zeros(len(step.columns[0]))
+        space = self.problem.variables[step.scope[0]].space
+        received = space.received(self.sizes, self.mesh)[step.edges]
+        return received * step.itemsize * step.times / self.machine.network_bandwidth
+
+    def _found(self, nodes: dict[int, int], forest: tuple[tuple[Edge, ...], ...]) -> Found:
+        compute = communication = memory = 0.0
+        for step in self.problem.steps:
+            row = self.row(step, nodes)
+            compute += float(self.flops(step)[row]) / self.machine.peak_flops
+            communication += float(self._moved(step)[row])
+        for value, tree in zip(self.problem.values, forest, strict=True):
+            root = self.problem.find(value.root)
+            space = self.problem.variables[root].space
+            size = float(self.held(space)[nodes[root]]) * value.itemsize * value.stored
+            memory += size / self.machine.memory_bandwidth
+            ways = self.routes(space, value.reduction, value.itemsize, False)
+            rate = value.itemsize * value.times / self.machine.network_bandwidth
+            communication += sum(float(ways.costs[0][nodes[a], nodes[b]]) * rate for a, b in tree)
+        return Found(nodes, forest, compute, memory, communication)
+
+    def row(self, step: Step, nodes: Mapping[int, int]) -> int:
+        """The row of `step` that an assignment takes."""
+        same = [
+            c == nodes[self.problem.find(v)] for c, v in zip(step.columns, step.scope, strict=True)
+        ]
+        return int(np.flatnonzero(np.logical_and.reduce(same))[0])
+
+
+def chips_of(axes: tuple[str, ...], mesh: Mapping[str, int]) -> Floats:
+    """[bit masks], the product of the sizes of the axes in each mask."""
+    return np.array(
+        [
+            np.prod([mesh[a] for i, a in enumerate(axes) if m >> i & 1])
+            for m in range(1 << len(axes))
+        ]
+    )

@@ -1,0 +1,80 @@
+"""The meshes that a number of chips can form, and which of their axes are interchangeable."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import permutations
+from math import prod
+
+from layoutc.dsl.program import Axis, Define, Move, Program
+
+Mesh = dict[str, int]
+
+
+def meshes(axes: tuple[Axis, ...], chips: int) -> Iterator[Mesh]:
+    """Every way to write `chips` as a product over `axes`, pinned sizes kept."""
+    pinned = prod(a.size for a in axes if a.size is not None)
+    free = [a.name for a in axes if a.size is None]
+    if chips % pinned:
+        return
+    for sizes in factorisations(chips // pinned, len(free)):
+        chosen = dict(zip(free, sizes, strict=True))
+        yield {a.name: a.size if a.size is not None else chosen[a.name] for a in axes}
+
+
+def factorisations(number: int, parts: int) -> Iterator[tuple[int, ...]]:
+    """Every ordered product of `parts` whole numbers that is `number`."""
+    if parts == 0:
+        if number == 1:
+            yield ()
+        return
+    if parts == 1:
+        yield (number,)
+        return
+    for first in divisors(number):
+        for rest in factorisations(number // first, parts - 1):
+            yield (first, *rest)
+
+
+def divisors(number: int) -> list[int]:
+    """The divisors of `number`, descending."""
+    small = [d for d in range(1, int(number**0.5) + 1) if number % d == 0]
+    return sorted({*small, *(number // d for d in small)}, reverse=True)
+
+
+def interchangeable(program: Program) -> tuple[str, ...]:
+    """The axes that the program treats alike: their sizes free, and named by no statement."""
+    named = named_axes(program)
+    return tuple(a.name for a in program.axes if a.size is None and a.name not in named)
+
+
+def named_axes(program: Program) -> frozenset[str]:
+    """The axes that an annotation or a move names."""
+    named: set[str] = set()
+    for item, _ in program.walk():
+        shape = item.type.shape
+        named.update(shape.axes, shape.partial)
+        if isinstance(item, Define) and isinstance(item.operation, Move):
+            named.update(item.operation.axes)
+    return frozenset(named)
+
+
+def distinct(program: Program, chips: int) -> list[Mesh]:
+    """The meshes that differ by more than a renaming of interchangeable axes."""
+    alike = interchangeable(program)
+    found = meshes(program.axes, chips)
+    return [m for m in found if all(m[a] >= m[b] for a, b in zip(alike, alike[1:], strict=False))]
+
+
+def renamings(program: Program) -> Iterator[dict[str, str]]:
+    """Every renaming of the interchangeable axes among themselves."""
+    alike = interchangeable(program)
+    fixed = {a.name: a.name for a in program.axes}
+    for order in permutations(alike):
+        yield {**fixed, **dict(zip(alike, order, strict=True))}
+
+
+def uneven(mesh: Mesh) -> tuple[int, ...]:
+    """Smaller for the more even of two meshes of as many chips."""
+    return tuple(sorted(mesh.values(), reverse=True))
+

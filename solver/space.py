@@ -1,0 +1,245 @@
+"""Every layout of a tensor over a set of axes, numbered, with the moves between them.
+
+A `Space` is a graph: nodes are the layouts of one tuple of dims (partial ones included), edges
+are the statements that lead from one to another. It is built once for a set of axes; what an
+edge costs depends on the mesh and is evaluated from arrays, so that a search never touches a
+`Shape` until it prints its answer.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from functools import cache
+from itertools import permutations, product
+from math import prod
+
+import numpy as np
+from numpy.typing import NDArray
+
+from layoutc.dsl.program import Move, MoveKind
+from layoutc.dsl.shape import Dim, Reduction, Shape
+from layoutc.solver.collectives import RULES
+
+Ints = NDArray[np.int64]
+Floats = NDArray[np.float64]
+Lists = tuple[tuple[str, ...], ...]
+
+TOKENS = frozenset("BLM")
+"""Dims that count tokens or sequences: at a tie the paper scatters into the others."""
+
+
+@dataclass(frozen=True, slots=True)
+class Node:
+    """One layout: the list of axes of each dim, and the partial axes."""
+
+    lists: Lists
+    partial: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Edges:
+    """The moves of a space as arrays, sorted by target: one entry an edge.
+
+    `kinds` indexes `KINDS`; `axes` is a bit mask over the space's axes. Every node has an edge
+    to itself of kind -1, the move that is not made.
+    """
+
+    source: Ints
+    target: Ints
+    kinds: Ints
+    axes: Ints
+    starts: Ints
+
+
+KINDS: tuple[MoveKind, ...] = (
+    "all-gather", "reduce-scatter", "all-reduce", "all-to-all", "slice", "permute",
+)  # fmt: skip
+
+
+class Space:
+    """The layouts of the tensors with dims `dims` over `axes`.
+
+    Attributes:
+        nodes: every layout; node 0 is whole on every chip.
+        place: [nodes, axes], the number of the dim that an axis splits, WHOLE or PARTIAL.
+        lists: [nodes, dims], the number of each dim's list of axes in `sequences`.
+        partial: [nodes], a bit mask of the partial axes.
+    """
+
+    WHOLE, PARTIAL = -1, -2
+
+    def __init__(self, dims: tuple[str, ...], axes: tuple[str, ...]) -> None:
+        self.dims, self.axes = dims, axes
+        self.sequences = sequences(axes)
+        self.nodes = tuple(_nodes(dims, axes))
+        self.index = {node: i for i, node in enumerate(self.nodes)}
+        number = {s: i for i, s in enumerate(self.sequences)}
+        self.lists: Ints = np.array([[number[s] for s in n.lists] for n in self.nodes])
+        self.partial: Ints = np.array([self.mask(n.partial) for n in self.nodes])
+        self.place: Ints = np.array([[_place(n, a) for a in axes] for n in self.nodes])
+        self.place = self.place.reshape(len(self.nodes), len(axes))
+        self._edges: dict[Reduction, Edges] = {}
+
+    def __len__(self) -> int:
+        return len(self.nodes)
+
+    def mask(self, axes: tuple[str, ...]) -> int:
+        """Axes as bits, the first axis the lowest."""
+        return sum(1 << self.axes.index(a) for a in axes)
+
+    def names(self, mask: int) -> tuple[str, ...]:
+        """The axes of a bit mask, in the mesh's order."""
+        return tuple(a for i, a in enumerate(self.axes) if mask >> i & 1)
+
+    def shape(self, node: int, reduction: Reduction = "sum") -> Shape:
+        """The layout as the notation's value."""
+        lists, partial = self.nodes[node].lists, self.nodes[node].partial
+        return Shape(tuple(map(Dim, self.dims, lists)), partial, reduction)
+
+    def node(self, shape: Shape) -> int:
+        """The number of an explicit shape with these dims."""
+        return self.index[Node(tuple(d.axes for d in shape), shape.partial)]
+
+    # What depends on the mesh.
+
+    def divides(self, sizes: Mapping[str, int], mesh: Mapping[str, int]) -> NDArray[np.bool_]:
+        """[nodes], whether the layout cuts every dim into equal parts."""
+        parts = np.array([prod(mesh[a] for a in s) for s in self.sequences])
+        extents = np.array([sizes[d] for d in self.dims])
+        return np.asarray((extents % parts[self.lists] == 0).all(axis=1))
+
+    def held(self, sizes: Mapping[str, int], mesh: Mapping[str, int]) -> Floats:
+        """[nodes], the elements on one chip."""
+        parts = np.array([prod(mesh[a] for a in s) for s in self.sequences], dtype=float)
+        return np.asarray(prod(sizes[d] for d in self.dims) / parts[self.lists].prod(axis=1))
+
+    def received(self, sizes: Mapping[str, int], mesh: Mapping[str, int]) -> Floats:
+        """[edges], the elements that a chip receives: `collectives.received`, for all at once.
+
+        For partial sums; a maximum has a subset of these edges.
+        """
+        edges, held = self.edges("sum"), self.held(sizes, mesh)
+        group = np.array([prod(mesh[a] for a in self.names(m)) for m in range(1 << len(self.axes))])
+        chips = group[edges.axes].astype(float)
+        elements = np.zeros(len(edges.source))
+        for number, kind in enumerate(KINDS):
+            rule, own = RULES[kind], edges.kinds == number
+            side = edges.target if rule.side == "after" else edges.source
+            share = 1 - 1 / chips[own] if rule.shared else chips[own] > 1
+            elements[own] = rule.factor * held[side[own]] * share
+        return np.where(self._idle(edges, mesh), 0.0, elements)
+
+    def _idle(self, edges: Edges, mesh: Mapping[str, int]) -> NDArray[np.bool_]:
+        """[edges], the permutes in which only axes of size 1 change places."""
+        real = [tuple(a for a in s if mesh[a] > 1) for s in self.sequences]
+        number = {s: i for i, s in enumerate(dict.fromkeys(real))}
+        lists = np.array([number[s] for s in real])[self.lists]
+        same = (lists[edges.source] == lists[edges.target]).all(axis=1)
+        return np.asarray(same & (edges.kinds == KINDS.index("permute")))
+
+    def untidiness(self, mesh: Mapping[str, int]) -> Floats:
+        """[nodes], small numbers that settle ties: tokens split, then axes out of order."""
+        split = np.array([sum(mesh[a] > 1 for a in s) for s in self.sequences], dtype=float)
+        tokens = np.array([d in TOKENS for d in self.dims])
+        swaps = np.array([_inversions(s, self.axes) for s in self.sequences], dtype=float)
+        return np.asarray(
+            1e3 * (split[self.lists] * tokens).sum(axis=1) + swaps[self.lists].sum(axis=1)
+        )
+
+    # The graph.
+
+    def edges(self, reduction: Reduction) -> Edges:
+        """The moves between layouts; a partial maximum is not reduce-scattered."""
+        if reduction not in self._edges:
+            found = [(i, i, -1, 0) for i in range(len(self))]
+            for i, node in enumerate(self.nodes):
+                for kind, axes, target in self._moves(node):
+                    if kind != "reduce-scatter" or reduction == "sum":
+                        number = KINDS.index(kind)
+                        found.append((i, self.index[target], number, self.mask(axes)))
+            found.sort(key=lambda edge: edge[1])
+            source, target_, kinds, masks = (np.array(c) for c in zip(*found, strict=True))
+            starts = np.searchsorted(target_, np.arange(len(self)))
+            self._edges[reduction] = Edges(source, target_, kinds, masks, starts)
+        return self._edges[reduction]
+
+    def move(self, edges: Edges, edge: int, operand: str) -> Move:
+        """An edge as the statement that it is."""
+        kind = KINDS[edges.kinds[edge]]
+        return Move(kind, self.names(int(edges.axes[edge])), operand)
+
+    def _moves(self, node: Node) -> Iterator[tuple[MoveKind, tuple[str, ...], Node]]:
+        lists, partial = node.lists, node.partial
+        taken = {*partial, *(a for s in lists for a in s)}
+        whole = tuple(a for a in self.axes if a not in taken)
+        yield from _gathers(node)
+        for axes in _subsets(partial):
+            rest = tuple(a for a in partial if a not in axes)
+            yield "all-reduce", axes, Node(lists, rest)
+            for landed in _landings(lists, axes):
+                yield "reduce-scatter", axes, Node(landed, rest)
+        for axes in _subsets(whole):
+            for landed in _landings(lists, axes):
+                yield "slice", axes, Node(landed, partial)
+        for i, own in enumerate(lists):
+            for cut in range(len(own)):
+                left = (*lists[:i], own[:cut], *lists[i + 1 :])
+                for landed in _landings(left, own[cut:], but=i):
+                    yield "all-to-all", own[cut:], Node(landed, partial)
+            for order in permutations(own):
+                moved = [a != b for a, b in zip(own, order, strict=True)]
+                if any(moved):
+                    first, last = moved.index(True), len(own) - moved[::-1].index(True)
+                    reordered = (*lists[:i], order, *lists[i + 1 :])
+                    yield "permute", own[first:last], Node(reordered, partial)
+
+
+@cache
+def sequences(axes: tuple[str, ...]) -> Lists:
+    """Every ordered subset of `axes`; the empty one first."""
+    return tuple(p for n in range(len(axes) + 1) for p in permutations(axes, n))
+
+
+def _subsets(axes: tuple[str, ...]) -> list[tuple[str, ...]]:
+    """Every subset but the empty one, each in the given order."""
+    picks = product((False, True), repeat=len(axes))
+    return [tuple(a for a, p in zip(axes, pick, strict=True) if p) for pick in picks if any(pick)]
+
+
+def _nodes(dims: tuple[str, ...], axes: tuple[str, ...]) -> Iterator[Node]:
+    """Every layout: each axis on one dim, whole or partial, each dim's axes in each order."""
+    count = len(dims)
+    for places in product(range(-1, count + 1), repeat=len(axes)):
+        partial = tuple(a for a, p in zip(axes, places, strict=True) if p == count)
+        groups = [[a for a, p in zip(axes, places, strict=True) if p == d] for d in range(count)]
+        for lists in product(*(permutations(g) for g in groups)):
+            yield Node(lists, tuple(sorted(partial)))
+
+
+def _place(node: Node, axis: str) -> int:
+    if axis in node.partial:
+        return Space.PARTIAL
+    return next((i for i, s in enumerate(node.lists) if axis in s), Space.WHOLE)
+
+
+def _landings(lists: Lists, axes: tuple[str, ...], but: int = -1) -> Iterator[Lists]:
+    """`lists` with `axes` on the end of one dim's list, every dim and every order."""
+    for i, own in enumerate(lists):
+        if i != but:
+            for order in permutations(axes):
+                yield (*lists[:i], own + order, *lists[i + 1 :])
+
+
+def _gathers(node: Node) -> Iterator[tuple[MoveKind, tuple[str, ...], Node]]:
+    """All-gathers may act for several dims at once: any end of each list."""
+    for kept in product(*(range(len(s) + 1) for s in node.lists)):
+        left = tuple(s[:k] for s, k in zip(node.lists, kept, strict=True))
+        axes = tuple(a for s, k in zip(node.lists, kept, strict=True) for a in s[k:])
+        if axes:
+            yield "all-gather", axes, Node(left, node.partial)
+
+
+def _inversions(sequence: tuple[str, ...], axes: tuple[str, ...]) -> int:
+    order = [axes.index(a) for a in sequence]
+    return sum(order[i] > b for i in range(len(order)) for b in order[i + 1 :])
