@@ -118,7 +118,7 @@ class Instance:
 
     # Solving.
 
-    def solve(self, weights: Weights, limits: Limits = Limits(), tidy: bool = False) -> Found:  # noqa: B008
+    def solve(self, weights: Weights, limits: Limits = Limits(), tidy: bool = False) -> Found:
         """The assignment that minimises the weighted sum. Raises `Infeasible`.
 
         `tidy` settles ties: less memory, then fewer statements, then hidden dims before tokens,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from itertools import permutations
+from itertools import pairwise, permutations
 from math import prod
 
 from layoutc.dsl.program import Axis, Define, Move, Program
@@ -63,7 +63,7 @@ def distinct(program: Program, chips: int) -> list[Mesh]:
     """The meshes that differ by more than a renaming of interchangeable axes."""
     alike = interchangeable(program)
     found = meshes(program.axes, chips)
-    return [m for m in found if all(m[a] >= m[b] for a, b in zip(alike, alike[1:], strict=False))]
+    return [m for m in found if all(m[a] >= m[b] for a, b in pairwise(alike))]
 
 
 def renamings(program: Program) -> Iterator[dict[str, str]]:
@@ -77,4 +77,3 @@ def renamings(program: Program) -> Iterator[dict[str, str]]:
 def uneven(mesh: Mesh) -> tuple[int, ...]:
     """Smaller for the more even of two meshes of as many chips."""
     return tuple(sorted(mesh.values(), reverse=True))
-

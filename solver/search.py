@@ -92,10 +92,7 @@ def search(program: Program, chips: int, machine: Machine, minimize: Minimize) -
     Raises `Infeasible` if no mesh has a layout for every tensor.
     """
     instances = _instances(program, chips, machine)
-    if minimize == "communication":
-        relax = _by_communication(_least_work(instances))
-    else:
-        relax = _by_time
+    relax = _by_communication(_least_work(instances)) if minimize == "communication" else _by_time
     return _branch_and_bound(instances, relax)
 
 
@@ -213,10 +210,13 @@ def _storage(node: Node, one: Found, other: Found) -> Iterator[tuple[float, list
             small = held <= min(sizes)
             seconds = abs(sizes[0] - sizes[1]) * value.stored / instance.machine.memory_bandwidth
             before = dict(limits.stored).get(root, np.ones(len(held), dtype=bool))
-            yield seconds, [
-                replace(limits, stored=_with(limits.stored, root, before & part))
-                for part in (small, ~small)
-            ]
+            yield (
+                seconds,
+                [
+                    replace(limits, stored=_with(limits.stored, root, before & part))
+                    for part in (small, ~small)
+                ],
+            )
 
 
 def _sharing(node: Node, one: Found, other: Found) -> Iterator[tuple[float, list[Limits]]]:
@@ -228,14 +228,16 @@ def _sharing(node: Node, one: Found, other: Found) -> Iterator[tuple[float, list
         if step.used is not None and work[0] != work[1]:
             small = step.flops / instance.chips <= min(work)
             before = dict(limits.steps).get(number, np.ones(len(small), dtype=bool))
-            yield abs(work[0] - work[1]) / instance.machine.peak_flops, [
-                replace(limits, steps=_with(limits.steps, number, before & part))
-                for part in (small, ~small)
-            ]
+            yield (
+                abs(work[0] - work[1]) / instance.machine.peak_flops,
+                [
+                    replace(limits, steps=_with(limits.steps, number, before & part))
+                    for part in (small, ~small)
+                ],
+            )
 
 
 def _with(
     pairs: tuple[tuple[int, Flags], ...], key: int, flags: Flags
 ) -> tuple[tuple[int, Flags], ...]:
     return (*((k, f) for k, f in pairs if k != key), (key, flags))
-

@@ -1,0 +1,102 @@
+"""How long the activations of an explicit program live, and what they take at their peak."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from itertools import accumulate
+
+from layoutc.dsl.program import Declare, Define, Hold, Program, Repeat, Type, operands
+
+
+def peak(program: Program, size: Callable[[Type], int]) -> int:
+    """The bytes of the largest set of activations alive at once, `size` being one tensor's.
+
+    An activation is alive from its statement to its last use: an input from the start, an output
+    to the end, what a block reads from outside through the whole block. A statement's operands
+    and its result are alive together. `y = a` is the same memory under another name. Weights
+    and caches are always there and are not counted here.
+    """
+    timeline = _Timeline(size)
+    for item in program.items:
+        timeline.item(item)
+    for output in program.outputs:
+        timeline.read(output.name)
+    return timeline.peak()
+
+
+@dataclass(slots=True, eq=False)
+class _Buffer:
+    """Memory of `bytes`, in use from the statement `born` to the statement `last`, inclusive."""
+
+    bytes: int
+    born: int
+    last: int
+
+
+@dataclass(slots=True)
+class _Timeline:
+    """The program's statements in order, `now` being the number of the last one seen."""
+
+    size: Callable[[Type], int]
+    now: int = 0
+    buffers: list[_Buffer] = field(default_factory=list)
+    of: dict[str, _Buffer] = field(default_factory=dict)
+    """The buffer of each name in sight; weights and caches have none."""
+
+    def item(self, item: Declare | Define | Repeat) -> None:
+        match item:
+            case Declare("input"):
+                self.of[item.name] = self.buffer(self.size(item.type), born=0)
+            case Declare():
+                pass
+            case Define():
+                self.define(item)
+            case Repeat():
+                self.repeat(item)
+
+    def buffer(self, size: int, born: int) -> _Buffer:
+        self.buffers.append(_Buffer(size, born, born))
+        return self.buffers[-1]
+
+    def read(self, name: str) -> None:
+        if name in self.of:
+            self.of[name].last = self.now
+
+    def define(self, item: Define) -> None:
+        self.now += 1
+        for name in operands(item.operation):
+            self.read(name)
+        if not isinstance(item.operation, Hold):
+            self.of[item.name] = self.buffer(self.size(item.type), born=self.now)
+        elif item.operation.operand in self.of:
+            self.of[item.name] = self.of[item.operation.operand]
+
+    def repeat(self, block: Repeat) -> None:
+        """One repetition stands for all: what one reads from outside, the next reads too."""
+        before, start = len(self.buffers), self.now
+        outside = dict(self.of)
+        for item in block.nexts:
+            self.carry(item.carried)
+        for inner in block.body:
+            self.item(inner)
+        for buffer in self.buffers[:before]:
+            if buffer.last > start:
+                buffer.last = self.now
+        for item in block.nexts:
+            self.read(item.value)
+        after = {i.carried: self.of[i.value] for i in block.nexts if i.value in self.of}
+        self.of = {**outside, **after}
+
+    def carry(self, name: str) -> None:
+        """Inside, a carried name is memory of its own: the outer one's only at first."""
+        self.read(name)
+        if name in self.of:
+            self.of[name] = self.buffer(self.of[name].bytes, born=self.now + 1)
+
+    def peak(self) -> int:
+        changes = [0] * (self.now + 2)
+        for buffer in self.buffers:
+            changes[buffer.born] += buffer.bytes
+            changes[buffer.last + 1] -= buffer.bytes
+        return max(accumulate(changes))

@@ -1,0 +1,185 @@
+"""What an explicit program costs on a mesh of a machine: every statement, then the pass.
+
+The rules are the paper's (section 2 and appendix A.1). All counts are of one chip, in whole
+numbers, and count every repetition of a block.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+from math import ceil
+
+from layoutc.dsl.program import DTYPES, Declare, Define, Move, Product, Program, Type
+from layoutc.dsl.shape import Shape
+from layoutc.solver import lifetimes
+from layoutc.solver.collectives import held, moves_nothing, received
+from layoutc.solver.machine import Machine
+from layoutc.solver.monomial import Monomial
+
+
+@dataclass(frozen=True, slots=True)
+class StatementPrice:
+    """One statement, all its `times` repetitions together.
+
+    A product has `flops`; a move has the `elements` and `bytes` that a chip receives and `before`,
+    its operand's shape. `seconds` is computing or moving, whichever the statement does.
+    """
+
+    define: Define
+    times: int
+    flops: int = 0
+    elements: int = 0
+    bytes: int = 0
+    seconds: float = 0.0
+    before: Shape | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Communication:
+    """What the moves of a pass come to, on one chip."""
+
+    elements: int
+    bytes: int
+    seconds: float
+
+
+@dataclass(frozen=True, slots=True)
+class Compute:
+    """What the products of a pass come to, on one chip."""
+
+    flops: int
+    seconds: float
+
+
+@dataclass(frozen=True, slots=True)
+class Memory:
+    """`bytes` is the most that a chip holds at once; `traffic_bytes` is what it reads in a pass,
+    its share of weights and caches once; `seconds` is how long that takes."""
+
+    bytes: int
+    traffic_bytes: int
+    seconds: float
+
+
+@dataclass(frozen=True, slots=True)
+class Prices:
+    """One pass: its statements in order, and their totals."""
+
+    statements: tuple[StatementPrice, ...]
+    communication: Communication
+    compute: Compute
+    memory: Memory
+
+    @property
+    def seconds(self) -> float:
+        """Moving waits for computing; reading weights goes on under the matmuls."""
+        return max(self.compute.seconds, self.memory.seconds) + self.communication.seconds
+
+    @property
+    def collectives(self) -> tuple[StatementPrice, ...]:
+        """The six kinds of move, those that cost nothing (slices, axes of size 1) among them."""
+        return tuple(s for s in self.statements if isinstance(s.define.operation, Move))
+
+
+def price(program: Program, mesh: Mapping[str, int], machine: Machine) -> Prices:
+    """The exact price of an explicit `program`, `mesh` giving the size of each of its axes.
+
+    Raises:
+        ValueError: the program has holes, a dim has no size, or its axes do not divide it.
+    """
+    pricer = _Pricer(program, mesh, machine)
+    statements = tuple(pricer.statements())
+    flops = sum(s.flops for s in statements)
+    return Prices(
+        statements,
+        _communication(statements),
+        Compute(flops, flops / machine.peak_flops),
+        pricer.memory(),
+    )
+
+
+def _communication(statements: tuple[StatementPrice, ...]) -> Communication:
+    moves = [s for s in statements if isinstance(s.define.operation, Move)]
+    return Communication(
+        sum(s.elements for s in moves), sum(s.bytes for s in moves), sum(s.seconds for s in moves)
+    )
+
+
+class _Pricer:
+    """Holds what every price needs: the types by name, sizes by dim and by axis, the machine."""
+
+    def __init__(self, program: Program, mesh: Mapping[str, int], machine: Machine) -> None:
+        self.program, self.mesh, self.machine = program, mesh, machine
+        self.types = program.types
+        dims = {d: size for d, size in program.dims.items() if size is not None}
+        self.values = {**dims, **mesh}
+        for name, found in self.types.items():
+            self.check(name, found.shape)
+
+    def check(self, name: str, shape: Shape) -> None:
+        unsized = [s for s in (*shape.names, *shape.axes) if s not in self.values]
+        if not shape.explicit or unsized:
+            raise ValueError(f"{name} : {shape} has no price: a hole, or no size for {unsized}")
+        local = (Monomial.of(d.name, d.axes).exact(self.values) for d in shape)
+        if any(extent.denominator > 1 for extent in local):
+            raise ValueError(f"{name} : {shape} is not divided evenly by {dict(self.mesh)}")
+
+    def statements(self) -> list[StatementPrice]:
+        return [self.one(item, n) for item, n in self.program.walk() if isinstance(item, Define)]
+
+    def one(self, item: Define, times: int) -> StatementPrice:
+        match item.operation:
+            case Product(str(left), str(right)):
+                flops = times * self.flops(left, right, item.type.shape)
+                return StatementPrice(item, times, flops, seconds=flops / self.machine.peak_flops)
+            case Move() as move:
+                return self.move(item, move, times)
+            case _:
+                return StatementPrice(item, times)
+
+    def flops(self, left: str, right: str, result: Shape) -> int:
+        """Twice the index space of an einsum that falls to one chip, whoever repeats it.
+
+        A product that sums no dim is elementwise work, which like all such is not counted.
+        """
+        one, other = self.types[left].shape, self.types[right].shape
+        union = dict.fromkeys(one.names + other.names)
+        if set(union) <= set(result.names):
+            return 0
+        # Where both split a dim, one list begins the other: the longer one is what is shared.
+        axes = {a for d in union for a in (*one.split(d), *other.split(d))}
+        return 2 * ceil(Monomial.of(union, axes).exact(self.values))
+
+    def move(self, item: Define, move: Move, times: int) -> StatementPrice:
+        """Seconds go by the exact quotient; counts are rounded up where it is not whole.
+
+        That happens only to an all-reduce of fewer elements than chips can share evenly.
+        """
+        before, after = self.types[move.operand].shape, item.type.shape
+        exact = Fraction(0)
+        if not moves_nothing(move, before, after, self.mesh):
+            exact = times * received(move, before, after).exact(self.values)
+        itemsize = DTYPES[item.type.dtype]
+        return StatementPrice(
+            item,
+            times,
+            elements=ceil(exact),
+            bytes=ceil(exact) * itemsize,
+            seconds=float(exact * itemsize) / self.machine.network_bandwidth,
+            before=before,
+        )
+
+    def memory(self) -> Memory:
+        stored = sum(
+            self.bytes(item.type) * times
+            for item, times in self.program.walk()
+            if isinstance(item, Declare) and item.kind != "input"
+        )
+        alive = lifetimes.peak(self.program, self.bytes)
+        return Memory(stored + alive, stored, stored / self.machine.memory_bandwidth)
+
+    def bytes(self, held_as: Type) -> int:
+        """What one chip holds of a tensor."""
+        return ceil(held(held_as.shape).exact(self.values)) * DTYPES[held_as.dtype]
