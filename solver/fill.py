@@ -118,8 +118,7 @@ class _Filler:
         return Type(self.shape(versions, node), versions.dtype.dtype)
 
     def shape(self, versions: _Versions, node: int) -> Shape:
-        root = self.problem.find(versions.value.root)
-        return self.problem.variables[root].space.shape(node, versions.value.reduction)
+        return self.problem.space(versions.value.root).shape(node, versions.value.reduction)
 
     def fresh(self, base: str) -> str:
         """A name nobody has: the base and the first free number."""
@@ -176,8 +175,8 @@ class _Filler:
         if end in versions.names:
             return
         value = versions.value
-        space = self.problem.variables[self.problem.find(value.root)].space
-        ways = self.instance.routes(space, value.reduction, value.itemsize, True)
+        space = self.problem.space(value.root)
+        ways = self.instance.routes(value, True)
         for edge in ways.way(start, end):
             source, target = int(ways.edges.source[edge]), int(ways.edges.target[edge])
             if target in versions.names:

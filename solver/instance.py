@@ -65,7 +65,7 @@ class Instance:
         self.problem, self.mesh, self.machine = problem, mesh, machine
         self.sizes = {d: s for d, s in problem.program.dims.items() if s is not None}
         self.chips = chips_of(problem.axes, mesh)
-        self._routes: dict[tuple[Space, Reduction, int, bool], Routes] = {}
+        self._routes: dict[tuple[Space, Reduction, int, bool, bool], Routes] = {}
         self._valid: dict[Space, Flags] = {}
         self._memory: dict[Space, Floats] = {}
         self.domains: dict[int, Ints] = {}
@@ -96,19 +96,27 @@ class Instance:
             flags = flags & (found.space.place[:, real] >= 0).all(axis=1)
         return flags
 
-    def routes(self, space: Space, reduction: Reduction, itemsize: int, tidy: bool) -> Routes:
-        """Ways between layouts, priced in elements; `tidy` adds what settles ties."""
-        key = space, reduction, itemsize if tidy else 0, tidy
+    def routes(self, value: Value, tidy: bool) -> Routes:
+        """Ways between a value's layouts, priced in elements; `tidy` adds what settles ties."""
+        space, reduction = self.problem.space(value.root), value.reduction
+        itemsize, partial = value.itemsize if tidy else 0, self.may_be_partial(value)
+        key = space, reduction, itemsize, partial, tidy
         if key not in self._routes:
             edges = space.edges(reduction)
+            valid = self.valid(space) & (partial | (space.partial == 0))
             weights: Costs = (self._received(space, reduction),)
             if tidy:
                 still = edges.kinds < 0
                 stored = self.held(space)[edges.target] * itemsize
                 order = space.untidiness(self.mesh)[edges.target] + STATEMENT
                 weights += (np.where(still, 0, stored), np.where(still, 0, order))
-            self._routes[key] = routes(edges, weights, self.valid(space))
+            self._routes[key] = routes(edges, weights, valid)
         return self._routes[key]
+
+    def may_be_partial(self, value: Value) -> bool:
+        """Whether a value comes to be as a partial sum or maximum in some layout."""
+        root = self.problem.variables[self.problem.find(value.root)]
+        return bool(root.allowed[root.space.partial != 0].any())
 
     def _received(self, space: Space, reduction: Reduction) -> Floats:
         received = space.received(self.sizes, self.mesh)
@@ -125,10 +133,8 @@ class Instance:
         then axes in order. It takes several times as long.
         """
         domains = self._confined(limits)
-        common = [
-            *self._stored(weights, domains, tidy),
-            *self._steps(weights, limits, domains, tidy),
-        ]
+        common: list[Factor] = [*self._stored(weights, domains, tidy)]
+        common += self._steps(weights, limits, domains, tidy)
         best: tuple[tuple[float, ...], dict[int, int], tuple[tuple[Edge, ...], ...]] | None = None
         for forest in product(*(self._trees(v) for v in self.problem.values)):
             found = self._solve_forest(forest, weights, domains, common, tidy)
@@ -169,11 +175,9 @@ class Instance:
             )
 
     def _branching(self, value: Value) -> Ints:
-        root = self.problem.variables[self.problem.find(value.root)]
-        flags = self.valid(root.space)
-        if not root.allowed[root.space.partial != 0].any():
-            flags = flags & (root.space.partial == 0)
-        return np.flatnonzero(flags)
+        space = self.problem.space(value.root)
+        whole = space.partial == 0
+        return np.flatnonzero(self.valid(space) & (self.may_be_partial(value) | whole))
 
     def _confined(self, limits: Limits) -> dict[int, Ints]:
         domains = dict(self.domains)
@@ -233,14 +237,11 @@ class Instance:
         tidy: bool,
     ) -> Iterator[Table]:
         for value, tree in zip(self.problem.values, forest, strict=True):
-            space = self.problem.variables[self.problem.find(value.root)].space
-            ways = self.routes(space, value.reduction, value.itemsize, tidy)
+            ways = self.routes(value, tidy)
             rate = value.itemsize * value.times / self.machine.network_bandwidth
             for start, end in tree:
-                block = np.ix_(domains[start], domains[end])
-                costs: Costs = (ways.costs[0][block] * rate * weights.communication,)
-                costs += tuple(c[block] for c in ways.costs[1:])
-                yield Table((start, end), costs)
+                first, *rest = ways.between(domains[start], domains[end])
+                yield Table((start, end), (first * rate * weights.communication, *rest))
 
     # What an assignment costs.
 
@@ -266,12 +267,12 @@ class Instance:
             communication += float(self._moved(step)[row])
         for value, tree in zip(self.problem.values, forest, strict=True):
             root = self.problem.find(value.root)
-            space = self.problem.variables[root].space
+            space = self.problem.space(root)
             size = float(self.held(space)[nodes[root]]) * value.itemsize * value.stored
             memory += size / self.machine.memory_bandwidth
-            ways = self.routes(space, value.reduction, value.itemsize, False)
+            ways = self.routes(value, False)
             rate = value.itemsize * value.times / self.machine.network_bandwidth
-            communication += sum(float(ways.costs[0][nodes[a], nodes[b]]) * rate for a, b in tree)
+            communication += sum(ways.cost(nodes[a], nodes[b])[0] * rate for a, b in tree)
         return Found(nodes, forest, compute, memory, communication)
 
     def row(self, step: Step, nodes: Mapping[int, int]) -> int:

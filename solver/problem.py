@@ -33,6 +33,7 @@ from layoutc.dsl.program import (
 )
 from layoutc.dsl.rules import LINEAR, WIDER
 from layoutc.dsl.shape import Reduction, Shape
+from layoutc.solver.meshes import named_axes
 from layoutc.solver.relations import Flags, Kind, Relation, pairs, reduced
 from layoutc.solver.space import KINDS, Ints, Space
 
@@ -108,6 +109,10 @@ class Problem:
             variable = self.merged[variable]
         return variable
 
+    def space(self, variable: int) -> Space:
+        """The space of a variable's layouts."""
+        return self.variables[self.find(variable)].space
+
     def equate(self, one: int, other: int) -> None:
         """Makes two variables of the same dims the same."""
         one, other = self.find(one), self.find(other)
@@ -119,7 +124,10 @@ class Problem:
 
 
 def build(program: Program, axes: tuple[str, ...]) -> Problem:
-    """The problem of filling `program`, with `axes` the mesh axes that may be used."""
+    """The problem of filling `program`, with `axes` the mesh axes that may be used.
+
+    An axis that the program does not name is one of more than one chip.
+    """
     builder = _Builder(Problem(program, axes))
     for item in program.items:
         builder.item(item)
@@ -128,9 +136,9 @@ def build(program: Program, axes: tuple[str, ...]) -> Problem:
 
 
 @cache
-def space(dims: tuple[str, ...], axes: tuple[str, ...]) -> Space:
+def space(dims: tuple[str, ...], axes: tuple[str, ...], never: frozenset[str]) -> Space:
     """Spaces are the same for all tensors of the same dims, so they are built once."""
-    return Space(dims, axes)
+    return Space(dims, axes, never)
 
 
 def bare(shape: Shape) -> bool:
@@ -164,6 +172,12 @@ class _Builder:
             d: size for d, size in problem.program.dims.items() if size is not None
         }
         self.times = 1
+        # A dim of size 1 can only be split over an axis of size 1, and only if one is named.
+        named = named_axes(problem.program) & set(problem.axes)
+        self.never = frozenset(d for d, s in self.sizes.items() if s == 1 and not named)
+
+    def space(self, dims: tuple[str, ...]) -> Space:
+        return space(dims, self.problem.axes, self.never & set(dims))
 
     def item(self, item: Declare | Define | Repeat) -> None:
         match item:
@@ -175,7 +189,7 @@ class _Builder:
                 self.repeat(item)
 
     def variable(self, dims: tuple[str, ...], allowed: Flags | None = None) -> int:
-        where = space(dims, self.problem.axes)
+        where = self.space(dims)
         flags = np.ones(len(where), dtype=bool) if allowed is None else allowed
         self.problem.variables.append(Variable(where, flags))
         return len(self.problem.variables) - 1
@@ -277,7 +291,7 @@ class _Builder:
     def pair(self, kind: Kind, item: Define, leaves: list[int], dims: tuple[str, ...]) -> int:
         variables = [self.problem.variables[v] for v in leaves]
         one, other = (v.space for v in variables)
-        relation = _pairs(kind, one, other, space(dims, self.problem.axes))
+        relation = _pairs(kind, one, other, self.space(dims))
         keep = variables[0].allowed[relation.left] & variables[1].allowed[relation.right]
         columns = relation.left[keep], relation.right[keep], relation.result[keep]
         root = self.reached(dims, columns[-1])
@@ -292,13 +306,13 @@ class _Builder:
 
     def reached(self, dims: tuple[str, ...], nodes: Ints) -> int:
         """A variable that can only be what some row makes."""
-        flags = np.zeros(len(space(dims, self.problem.axes)), dtype=bool)
+        flags = np.zeros(len(self.space(dims)), dtype=bool)
         flags[nodes] = True
         return self.variable(dims, flags)
 
     def reduce(self, leaf: int, dims: tuple[str, ...]) -> int:
         source = self.problem.variables[leaf]
-        to = reduced(source.space, space(dims, self.problem.axes))
+        to = reduced(source.space, self.space(dims))
         nodes = np.flatnonzero(source.allowed)
         root = self.reached(dims, to[nodes])
         self.problem.steps.append(Step((leaf, root), (nodes, to[nodes])))

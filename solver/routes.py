@@ -7,21 +7,36 @@ what is minimised, the others settle ties.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from math import isclose
 
 import numpy as np
 from numpy.typing import NDArray
 
 from layoutc.solver.eliminate import TOLERANCE, Costs
-from layoutc.solver.space import Edges, Floats
+from layoutc.solver.space import Edges, Floats, Ints
 
 
 @dataclass(frozen=True, slots=True)
 class Routes:
-    """All-pairs least costs: `costs[k][i, j]` is component k of the way from node i to j."""
+    """Least costs between the layouts that may be passed through.
+
+    `place[node]` is a node's row and column in each array of `costs`, or -1.
+    """
 
     edges: Edges
     weights: Costs
+    place: Ints
     costs: Costs
+
+    def between(self, starts: Ints, ends: Ints) -> Costs:
+        """[starts, ends] for each component."""
+        block = np.ix_(self.place[starts], self.place[ends])
+        return tuple(c[block] for c in self.costs)
+
+    def cost(self, start: int, end: int) -> tuple[float, ...]:
+        """The cost of the way between two nodes."""
+        row, column = self.place[start], self.place[end]
+        return tuple(float(c[row, column]) for c in self.costs)
 
     def way(self, start: int, end: int) -> list[int]:
         """The edges from `start` to `end`, in order; none if they are the same."""
@@ -34,20 +49,17 @@ class Routes:
 
     def _last(self, start: int, end: int) -> int:
         """The last edge of a cheapest way; of equals the one that leaves the least to go."""
-        first = int(self.edges.starts[end])
-        later = self.edges.starts[self.edges.starts > first]
-        block = range(first, int(later[0]) if len(later) else len(self.edges.source))
-        options = []
-        for edge in block:
+        wanted, options = self.cost(start, end), []
+        for edge in np.flatnonzero(self.edges.target == end):
             source = int(self.edges.source[edge])
-            if source == end:
+            if source == end or self.place[source] < 0:
                 continue
-            arrived = [c[start, source] + w[edge] for c, w in
-                       zip(self.costs, self.weights, strict=True)]  # fmt: skip
-            wanted = [c[start, end] for c in self.costs]
-            if all(abs(a - b) <= 4 * TOLERANCE * max(1.0, abs(b)) or a == b
-                   for a, b in zip(arrived, wanted, strict=True)):  # fmt: skip
-                options.append((tuple(c[start, source] for c in self.costs), edge))
+            before = self.cost(start, source)
+            after = (b + float(w[edge]) for b, w in zip(before, self.weights, strict=True))
+            if all(
+                isclose(a, b, rel_tol=4 * TOLERANCE) for a, b in zip(after, wanted, strict=True)
+            ):
+                options.append((before, int(edge)))
         return min(options)[1]
 
 
@@ -57,30 +69,33 @@ def routes(edges: Edges, weights: Costs, valid: NDArray[np.bool_]) -> Routes:
     `weights[k][e]` is component k of edge e, with 0 for a node's edge to itself; nodes that are
     not `valid` are not passed through.
     """
-    count = len(valid)
+    nodes = np.flatnonzero(valid)
+    place = np.full(len(valid), -1)
+    place[nodes] = np.arange(len(nodes))
     usable = valid[edges.source] & valid[edges.target]
-    closed = tuple(np.where(usable, w, np.inf) for w in weights)
-    start = np.where(np.eye(count, dtype=bool) & valid[:, None], 0.0, np.inf)
-    costs: Costs = tuple(start.copy() for _ in weights)
-    for _ in range(count):
-        relaxed = _relax(edges, closed, costs)
+    source, target = place[edges.source[usable]], place[edges.target[usable]]
+    starts = np.searchsorted(target, np.arange(len(nodes)))
+    own = tuple(w[usable] for w in weights)
+    costs: Costs = tuple(np.where(np.eye(len(nodes), dtype=bool), 0.0, np.inf) for _ in own)
+    for _ in nodes:
+        arrived = [c[:, source] + w for c, w in zip(costs, own, strict=True)]
+        relaxed = _least(arrived, starts, target)
         if all(np.array_equal(a, b) for a, b in zip(relaxed, costs, strict=True)):
             break
         costs = relaxed
-    return Routes(edges, closed, costs)
+    return Routes(edges, weights, place, costs)
 
 
-def _relax(edges: Edges, weights: Costs, costs: Costs) -> Costs:
-    """One more edge at the end of every way, where that is cheaper."""
-    arrived = [c[:, edges.source] + w for c, w in zip(costs, weights, strict=True)]
+def _least(arrived: list[Floats], starts: Ints, target: Ints) -> Costs:
+    """[start, end], the least tuple over the edges into each end."""
     tied: NDArray[np.bool_] | None = None
     found: list[Floats] = []
     for cost in arrived:
         masked = cost if tied is None else np.where(tied, cost, np.inf)
-        least = np.minimum.reduceat(masked, edges.starts, axis=1)
+        least = np.minimum.reduceat(masked, starts, axis=1)
         found.append(least)
         if len(arrived) > 1:
             slack = least + np.abs(np.where(np.isfinite(least), least, 0)) * TOLERANCE
-            near = masked <= slack[:, edges.target]
+            near = masked <= slack[:, target]
             tied = near if tied is None else tied & near
     return tuple(found)

@@ -22,7 +22,7 @@ from layoutc.dsl.program import Program
 from layoutc.solver.eliminate import TOLERANCE, Infeasible
 from layoutc.solver.instance import Found, Instance, Limits, Weights
 from layoutc.solver.machine import Machine
-from layoutc.solver.meshes import distinct, named_axes
+from layoutc.solver.meshes import Mesh, distinct, named_axes
 from layoutc.solver.problem import Problem, build
 from layoutc.solver.relations import Flags
 
@@ -69,9 +69,10 @@ Relax = Callable[[Instance, Limits], Relaxed]
 
 @dataclass(slots=True)
 class _Queue:
-    """Branches by their bounds, and the answers no worse than the best so far."""
+    """Branches by their bounds, the answers no worse than the best so far, all values met."""
 
     best: float = np.inf
+    values: dict[int, float] = field(default_factory=dict)
     answers: list[Answer] = field(default_factory=list)
     heap: list[tuple[float, int, Node]] = field(default_factory=list)
     ticket: Iterator[int] = field(default_factory=count)
@@ -86,14 +87,30 @@ class _Queue:
         self.answers.append(answer)
 
 
-def search(program: Program, chips: int, machine: Machine, minimize: Minimize) -> list[Answer]:
-    """The optima of `program` on `chips` chips, one for each mesh (and branch) that ties.
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """The optima, one for each mesh (and branch) that ties, and what other meshes came to.
+
+    `others` are values and meshes, each value that of an assignment worse than the best.
+    """
+
+    answers: list[Answer]
+    others: list[tuple[float, Mesh]]
+
+
+def search(program: Program, chips: int, machine: Machine, minimize: Minimize) -> Outcome:
+    """The optima of `program` on `chips` chips.
 
     Raises `Infeasible` if no mesh has a layout for every tensor.
     """
     instances = _instances(program, chips, machine)
-    relax = _by_communication(_least_work(instances)) if minimize == "communication" else _by_time
-    return _branch_and_bound(instances, relax)
+    relax: Relax = _by_time
+    if minimize == "communication":
+        relax = _by_communication(_least_work(instances))
+    queue = _branch_and_bound(instances, relax)
+    meshes = {id(i): dict(i.mesh) for i in instances}
+    worse = [(v, meshes[i]) for i, v in queue.values.items() if v > queue.best * (1 + TOLERANCE)]
+    return Outcome(queue.answers, sorted(worse, key=lambda pair: pair[0]))
 
 
 def _instances(program: Program, chips: int, machine: Machine) -> list[Instance]:
@@ -112,7 +129,7 @@ def _instances(program: Program, chips: int, machine: Machine) -> list[Instance]
     return found
 
 
-def _branch_and_bound(instances: list[Instance], relax: Relax) -> list[Answer]:
+def _branch_and_bound(instances: list[Instance], relax: Relax) -> _Queue:
     queue = _Queue()
     for instance in instances:
         queue.push(Node(instance, Limits(), 0.0))
@@ -127,11 +144,13 @@ def _branch_and_bound(instances: list[Instance], relax: Relax) -> list[Answer]:
         _settle(queue, replace(node, bound=max(node.bound, relaxed.bound)), relaxed)
     if not queue.answers:
         raise Infeasible
-    return queue.answers
+    return queue
 
 
 def _settle(queue: _Queue, node: Node, relaxed: Relaxed) -> None:
     """Keeps what is proven; puts back what is not, in two halves."""
+    seen = queue.values.get(id(node.instance), np.inf)
+    queue.values[id(node.instance)] = min(seen, relaxed.value)
     if relaxed.value <= node.bound * (1 + TOLERANCE):
         if relaxed.value <= queue.best * (1 + TOLERANCE):
             queue.accept(Answer(node, relaxed.weights, relaxed.value, relaxed.found))

@@ -58,7 +58,7 @@ KINDS: tuple[MoveKind, ...] = (
 
 
 class Space:
-    """The layouts of the tensors with dims `dims` over `axes`.
+    """The layouts of the tensors with dims `dims` over `axes`, `never` naming dims left whole.
 
     Attributes:
         nodes: every layout; node 0 is whole on every chip.
@@ -69,10 +69,13 @@ class Space:
 
     WHOLE, PARTIAL = -1, -2
 
-    def __init__(self, dims: tuple[str, ...], axes: tuple[str, ...]) -> None:
+    def __init__(
+        self, dims: tuple[str, ...], axes: tuple[str, ...], never: frozenset[str] = frozenset()
+    ) -> None:
         self.dims, self.axes = dims, axes
         self.sequences = sequences(axes)
-        self.nodes = tuple(_nodes(dims, axes))
+        self._open = tuple(i for i, d in enumerate(dims) if d not in never)
+        self.nodes = tuple(_nodes(dims, self._open, axes))
         self.index = {node: i for i, node in enumerate(self.nodes)}
         number = {s: i for i, s in enumerate(self.sequences)}
         self.lists: Ints = np.array([[number[s] for s in n.lists] for n in self.nodes])
@@ -177,15 +180,16 @@ class Space:
         for axes in _subsets(partial):
             rest = tuple(a for a in partial if a not in axes)
             yield "all-reduce", axes, Node(lists, rest)
-            for landed in _landings(lists, axes):
+            for landed in _landings(lists, axes, self._open):
                 yield "reduce-scatter", axes, Node(landed, rest)
         for axes in _subsets(whole):
-            for landed in _landings(lists, axes):
+            for landed in _landings(lists, axes, self._open):
                 yield "slice", axes, Node(landed, partial)
         for i, own in enumerate(lists):
             for cut in range(len(own)):
                 left = (*lists[:i], own[:cut], *lists[i + 1 :])
-                for landed in _landings(left, own[cut:], but=i):
+                others = tuple(j for j in self._open if j != i)
+                for landed in _landings(left, own[cut:], others):
                     yield "all-to-all", own[cut:], Node(landed, partial)
             for order in permutations(own):
                 moved = [a != b for a, b in zip(own, order, strict=True)]
@@ -207,14 +211,14 @@ def _subsets(axes: tuple[str, ...]) -> list[tuple[str, ...]]:
     return [tuple(a for a, p in zip(axes, pick, strict=True) if p) for pick in picks if any(pick)]
 
 
-def _nodes(dims: tuple[str, ...], axes: tuple[str, ...]) -> Iterator[Node]:
+def _nodes(dims: tuple[str, ...], able: tuple[int, ...], axes: tuple[str, ...]) -> Iterator[Node]:
     """Every layout: each axis on one dim, whole or partial, each dim's axes in each order."""
-    count = len(dims)
-    for places in product(range(-1, count + 1), repeat=len(axes)):
-        partial = tuple(a for a, p in zip(axes, places, strict=True) if p == count)
-        groups = [[a for a, p in zip(axes, places, strict=True) if p == d] for d in range(count)]
+    partial = len(dims)
+    for places in product((-1, *able, partial), repeat=len(axes)):
+        rest = tuple(sorted(a for a, p in zip(axes, places, strict=True) if p == partial))
+        groups = [[a for a, p in zip(axes, places, strict=True) if p == d] for d in range(partial)]
         for lists in product(*(permutations(g) for g in groups)):
-            yield Node(lists, tuple(sorted(partial)))
+            yield Node(lists, rest)
 
 
 def _place(node: Node, axis: str) -> int:
@@ -223,12 +227,11 @@ def _place(node: Node, axis: str) -> int:
     return next((i for i, s in enumerate(node.lists) if axis in s), Space.WHOLE)
 
 
-def _landings(lists: Lists, axes: tuple[str, ...], but: int = -1) -> Iterator[Lists]:
-    """`lists` with `axes` on the end of one dim's list, every dim and every order."""
-    for i, own in enumerate(lists):
-        if i != but:
-            for order in permutations(axes):
-                yield (*lists[:i], own + order, *lists[i + 1 :])
+def _landings(lists: Lists, axes: tuple[str, ...], able: tuple[int, ...]) -> Iterator[Lists]:
+    """`lists` with `axes` on the end of one of the lists `able`, in every order."""
+    for i in able:
+        for order in permutations(axes):
+            yield (*lists[:i], lists[i] + order, *lists[i + 1 :])
 
 
 def _gathers(node: Node) -> Iterator[tuple[MoveKind, tuple[str, ...], Node]]:

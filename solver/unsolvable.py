@@ -1,0 +1,99 @@
+"""Why no mesh will do, said in the words of the file."""
+
+from __future__ import annotations
+
+from math import gcd, prod
+
+from layoutc.dsl.program import Program, Type
+from layoutc.solver.meshes import Mesh, divisors, meshes, named_axes
+
+
+class Unsolvable(Exception):
+    """No mesh and layouts satisfy a program.
+
+    `name` is the tensor in whose way it stands, "" if it is nobody's; `hint` is the fix.
+    """
+
+    def __init__(self, message: str, hint: str = "", name: str = "") -> None:
+        super().__init__(message)
+        self.message, self.hint, self.name = message, hint, name
+
+
+def explain(program: Program, chips: int) -> Unsolvable:
+    """The reason why no mesh of `chips` chips satisfies `program`."""
+    found = list(meshes(program.axes, chips))
+    if not found:
+        return _no_mesh(program, chips)
+    best: list[tuple[str, str]] | None = None
+    where: Mesh = {}
+    for mesh in found:
+        faults = [
+            f for name, held in program.types.items() if (f := _fault(program, name, held, mesh))
+        ]
+        if best is None or len(faults) < len(best):
+            best, where = [(n, m) for n, m in faults], mesh
+    if not best:
+        return _nothing_divides(program, chips)
+    name, message = best[0]
+    shown = " ".join(f"{a}={s}" for a, s in where.items())
+    near = f"on the mesh that comes nearest, {shown}: {message}"
+    return Unsolvable(
+        f"no mesh of {chips} chips fits every layout; {near}", _repair(program, chips), name
+    )
+
+
+def _no_mesh(program: Program, chips: int) -> Unsolvable:
+    pinned = {a.name: a.size for a in program.axes if a.size is not None}
+    product = prod(pinned.values())
+    sizes = " ".join(f"{a}={s}" for a, s in pinned.items())
+    if len(pinned) == len(program.axes):
+        message = f"the mesh {sizes} has {product} chips, not {chips}"
+        return Unsolvable(message, f"--chips {product}, or leave an axis without a size")
+    low, high = chips // product * product, (chips // product + 1) * product
+    near = f"{low} or {high}" if low else str(high)
+    return Unsolvable(f"{chips} chips are not a multiple of {sizes}", f"take {near}")
+
+
+def _fault(program: Program, name: str, held: Type, mesh: Mesh) -> tuple[str, str] | None:
+    """What does not divide in what is written of one layout."""
+    for dim in held.shape:
+        size, parts = program.dims[dim.name] or 1, prod(mesh[a] for a in dim.axes)
+        if size % parts:
+            low, high = size // parts * parts, (size // parts + 1) * parts
+            near = f"{low} or {high}" if low else str(high)
+            return (
+                name,
+                f"{name} : {held.shape} cuts {dim.name}={size} into {parts}; {near} would do",
+            )
+    if held.shape.hole == "!":
+        return _unspread(program, name, held, mesh)
+    return None
+
+
+def _unspread(program: Program, name: str, held: Type, mesh: Mesh) -> tuple[str, str] | None:
+    """Whether a tensor that is stored once can be cut into as many parts as there are chips."""
+    parts = prod(mesh.values())
+    able = prod(gcd(program.dims[d] or 1, parts) for d in held.shape.names)
+    if able % parts == 0 and able >= parts:
+        return None
+    sizes = " ".join(f"{d}={program.dims[d]}" for d in held.shape.names)
+    return name, f"{name} : {held.shape} can't be cut into {parts} equal parts ({sizes})"
+
+
+def _repair(program: Program, chips: int) -> str:
+    """The nearest number of chips that has a mesh, if it is near."""
+    named = named_axes(program)
+    for count in divisors(chips)[1:]:
+        for mesh in meshes(program.axes, count):
+            if not any(_fault(program, n, t, mesh) for n, t in program.types.items()):
+                return f"{count} chips would do" + (" with these layouts" if named else "")
+    return ""
+
+
+def _nothing_divides(program: Program, chips: int) -> Unsolvable:
+    sizes = " ".join(f"{d}={s}" for d, s in program.dims.items())
+    return Unsolvable(
+        f"no mesh of {chips} chips has layouts that divide every dim ({sizes}) and satisfy every "
+        "statement",
+        _repair(program, chips),
+    )
