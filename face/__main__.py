@@ -1,0 +1,7 @@
+"""`python -m layoutc`."""
+
+import sys
+
+from layoutc.cli import main
+
+sys.exit(main())

@@ -1,0 +1,83 @@
+"""What `--json` holds. Fields may be added, never taken away; numbers are per chip."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any
+
+from layoutc.dsl.errors import Diagnostic, to_json
+
+if TYPE_CHECKING:
+    from layoutc.solver.price import StatementPrice
+    from layoutc.solver.solve import Plan
+
+Document = dict[str, Any]
+
+
+def dumped(document: Document) -> str:
+    """The document as text, ending in a newline."""
+    return json.dumps(document, indent=2, ensure_ascii=False) + "\n"
+
+
+def errors(found: Iterable[tuple[str, Diagnostic]]) -> Document:
+    """`{"errors": [...]}`, from pairs of a file's name and an error in it."""
+    return {"errors": [to_json(diagnostic, name) for name, diagnostic in found]}
+
+
+def plan(made: Plan) -> Document:
+    """A plan: mesh, explicit text, layouts, collectives and totals."""
+    return {
+        "program": made.program.name,
+        "chips": made.chips,
+        "hardware": made.machine.name,
+        "minimize": made.minimize,
+        "mesh": dict(made.mesh),
+        "seconds": made.prices.seconds,
+        "phases": {"main": _phase(made)},
+        "bound": made.bound,
+        "alternatives": [],
+    }
+
+
+def _phase(made: Plan) -> Document:
+    from layoutc.dsl.printer import print_program
+
+    prices, types = made.prices, made.program.types
+    return {
+        "text": print_program(made.program),
+        "layouts": {name: str(held.shape) for name, held in types.items()},
+        "collectives": [_collective(made, price) for price in prices.collectives],
+        "communication": {
+            "elements": prices.communication.elements,
+            "bytes": prices.communication.bytes,
+            "seconds": prices.communication.seconds,
+        },
+        "compute": {"flops": prices.compute.flops, "seconds": prices.compute.seconds},
+        "memory": {
+            "bytes": prices.memory.bytes,
+            "traffic_bytes": prices.memory.traffic_bytes,
+            "seconds": prices.memory.seconds,
+        },
+        "seconds": prices.seconds,
+    }
+
+
+def _collective(made: Plan, price: StatementPrice) -> Document:
+    from layoutc.dsl.printer import print_statement
+    from layoutc.dsl.program import Move
+
+    move, order = price.define.operation, tuple(a.name for a in made.program.axes)
+    assert isinstance(move, Move)
+    return {
+        "statement": print_statement(price.define, order),
+        "op": move.kind,
+        "axes": "".join(move.axes),
+        "operand": move.operand,
+        "from": str(price.before),
+        "to": str(price.define.type.shape),
+        "times": price.times,
+        "elements": price.elements,
+        "bytes": price.bytes,
+        "seconds": price.seconds,
+    }

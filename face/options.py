@@ -1,0 +1,110 @@
+"""The command line's words: what can be typed, and what is wrong with what was typed."""
+
+from __future__ import annotations
+
+import argparse
+import re
+from collections.abc import Mapping
+
+from layoutc import __version__
+from layoutc.dsl.check import Settings
+from layoutc.dsl.program import DTYPES
+from layoutc.pipeline import WrongCall
+
+LARGEST = 2**62
+
+
+def parser() -> argparse.ArgumentParser:
+    """The whole command line. argparse ends the process with 2 when it can't be read."""
+    top = argparse.ArgumentParser(
+        prog="layoutc",
+        description="A layout compiler for sharded Transformer programs.",
+        allow_abbrev=False,
+    )
+    top.add_argument("--version", action="version", version=f"layoutc {__version__}")
+    commands = top.add_subparsers(dest="command", required=True, metavar="COMMAND")
+    _check(_command(commands, "check", "is it right? every error, or nothing and exit status 0"))
+    _fmt(_command(commands, "fmt", "the canonical spelling, in place"))
+    _compile(_command(commands, "compile", "the best mesh and layouts, and the JAX program"))
+    return top
+
+
+Commands = "argparse._SubParsersAction[argparse.ArgumentParser]"
+
+
+def _command(commands: Commands, name: str, purpose: str) -> argparse.ArgumentParser:
+    made = commands.add_parser(name, help=purpose, description=purpose, allow_abbrev=False)
+    made.add_argument("--json", action="store_true", help="one JSON document on standard output")
+    return made
+
+
+def _sizes(command: argparse.ArgumentParser) -> None:
+    command.add_argument(
+        "--set", action="append", default=[], metavar="B=512", dest="sets",
+        help="the size of a dim, or the count of a repeat (repeatable)",
+    )  # fmt: skip
+    command.add_argument(
+        "--dtype", choices=tuple(DTYPES), help="of every tensor whose dtype the file does not pin"
+    )
+    command.add_argument("--mesh", metavar="x=4,y=4,z=4", help="the sizes of mesh axes")
+
+
+def _check(command: argparse.ArgumentParser) -> None:
+    command.add_argument("files", nargs="+", metavar="FILE", help="- reads standard input")
+    _sizes(command)
+
+
+def _fmt(command: argparse.ArgumentParser) -> None:
+    command.add_argument("files", nargs="+", metavar="FILE", help="- reads standard input")
+    command.add_argument("--check", action="store_true", help="write nothing; exit 1 if it would")
+
+
+def _compile(command: argparse.ArgumentParser) -> None:
+    command.add_argument("file", metavar="FILE", help="- reads standard input")
+    command.add_argument("--chips", type=_count, metavar="N", help="how many chips")
+    command.add_argument("-o", "--output", metavar="OUT.py", help="- prints only the program")
+    command.add_argument("--minimize", choices=("time", "communication"), default="time")
+    command.add_argument("--hardware", default="tpu-v4-flat", metavar="NAME-OR-FILE")
+    command.add_argument("--network", choices=("flat",), default="flat")
+    _sizes(command)
+
+
+def _count(text: str) -> int:
+    if re.fullmatch(r"[0-9]{1,19}", text) and 1 <= int(text) <= LARGEST:
+        return int(text)
+    raise argparse.ArgumentTypeError(f"{text!r} is not a whole number from 1 to 2^62")
+
+
+def settings(options: argparse.Namespace) -> Settings:
+    """What the command line says of sizes. Raises `WrongCall`."""
+    sizes: dict[str, int] = {}
+    repeat: int | None = None
+    for entry in options.sets:
+        name, number = _assignment(entry, "--set", r"[A-Z]|repeat")
+        if name == "repeat":
+            repeat = number
+        else:
+            sizes[name] = number
+    mesh = {}
+    for entry in options.mesh.split(",") if options.mesh else []:
+        name, number = _assignment(entry, "--mesh", r"[a-z]")
+        if name in mesh:
+            raise WrongCall(f"--mesh gives {name} twice")
+        mesh[name] = number
+    return Settings(sizes=sizes, repeat=repeat, dtype=options.dtype, mesh=mesh)
+
+
+def _assignment(entry: str, option: str, names: str) -> tuple[str, int]:
+    found = re.fullmatch(rf"\s*({names})\s*=\s*([0-9]{{1,19}})\s*", entry)
+    if not found:
+        example = "B=512" if option == "--set" else "x=4,y=4,z=4"
+        raise WrongCall(f"{option} {entry}: write it like {option} {example}")
+    number = int(found[2])
+    if not 1 <= number <= LARGEST:
+        raise WrongCall(f"{option} {entry}: a size is a whole number from 1 to 2^62")
+    return found[1], number
+
+
+def strangers(given: Mapping[str, int], known: set[str]) -> list[str]:
+    """The names that the command line sizes and the file does not have."""
+    return sorted(set(given) - known)

@@ -1,0 +1,32 @@
+"""Numbers as people read them: three digits and a unit, powers of ten as in data sheets."""
+
+from __future__ import annotations
+
+BYTES = ((1e12, "TB"), (1e9, "GB"), (1e6, "MB"), (1e3, "kB"), (1.0, "B"))
+SECONDS = ((1.0, "s"), (1e-3, "ms"), (1e-6, "µs"), (1e-9, "ns"))
+
+
+def size(count: float) -> str:
+    """Bytes: 295 kB, 42.5 MB."""
+    return _scaled(count, BYTES)
+
+
+def duration(seconds: float) -> str:
+    """Seconds: 16.4 µs, 217 µs."""
+    return _scaled(seconds, SECONDS)
+
+
+def _scaled(number: float, units: tuple[tuple[float, str], ...]) -> str:
+    for factor, unit in units:
+        # 999.6 of a unit would round to 1000 of it: it is 1 of the next.
+        if number >= factor * 0.9995:
+            return f"{_digits(number / factor)} {unit}"
+    factor, unit = units[-1]
+    return f"{_digits(number / factor)} {unit}" if number else f"0 {unit}"
+
+
+def _digits(number: float) -> str:
+    """Three significant digits, whole numbers whole."""
+    if number >= 99.95 or number == int(number):
+        return f"{number:,.0f}"
+    return f"{number:.1f}" if number >= 9.995 else f"{number:.2f}"
