@@ -14,7 +14,7 @@ from math import prod
 
 from layoutc import document, files, options
 from layoutc.dsl.errors import count, render
-from layoutc.dsl.printer import format_file
+from layoutc.dsl.formatter import format_file
 from layoutc.dsl.program import Program
 from layoutc.pipeline import WrongCall, WrongFile, checked, emitted, planned, read
 from layoutc.terminal import show
@@ -145,7 +145,7 @@ def _compile(chosen: argparse.Namespace) -> int:
 def _known(program: Program, chosen: argparse.Namespace) -> None:
     """The command line sizes only what the file has. Raises `WrongCall`."""
     given = options.settings(chosen)
-    for name in options.strangers(given.sizes, set(program.dims)):
+    for name in options.strangers(given.dims, set(program.dims)):
         raise WrongCall(f"--set {name}: {program.name} has no dim {name}")
     for name in options.strangers(given.mesh, {axis.name for axis in program.axes}):
         raise WrongCall(f"--mesh {name}: {program.name} has no mesh axis {name}")

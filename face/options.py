@@ -91,7 +91,7 @@ def settings(options: argparse.Namespace) -> Settings:
         if name in mesh:
             raise WrongCall(f"--mesh gives {name} twice")
         mesh[name] = number
-    return Settings(sizes=sizes, repeat=repeat, dtype=options.dtype, mesh=mesh)
+    return Settings(dims=sizes, mesh=mesh, repeat=repeat, dtype=options.dtype)
 
 
 def _assignment(entry: str, option: str, names: str) -> tuple[str, int]:

@@ -135,6 +135,7 @@ class Instance:
         domains = self._confined(limits)
         common: list[Factor] = [*self._stored(weights, domains, tidy)]
         common += self._steps(weights, limits, domains, tidy)
+        common += self._read(domains) if tidy else ()
         best: tuple[tuple[float, ...], dict[int, int], tuple[tuple[Edge, ...], ...]] | None = None
         for forest in product(*(self._trees(v) for v in self.problem.values)):
             found = self._solve_forest(forest, weights, domains, common, tidy)
@@ -202,6 +203,14 @@ class Instance:
                 copies = max(1, value.stored)
                 costs += (size * copies, space.untidiness(self.mesh)[nodes])
             yield Table((root,), costs)
+
+    def _read(self, domains: Mapping[int, Ints]) -> Iterator[Table]:
+        """Among versions that cost the same to use, the smallest: it need not live longer."""
+        for value in self.problem.values:
+            for leaf in {self.problem.find(v) for v in value.leaves}:
+                read = self.held(self.problem.space(leaf))[domains[leaf]] * value.itemsize
+                none = np.zeros(len(read))
+                yield Table((leaf,), (none, read, none))
 
     def _steps(
         self, weights: Weights, limits: Limits, domains: Mapping[int, Ints], tidy: bool

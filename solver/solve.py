@@ -9,6 +9,7 @@ from math import inf
 from layoutc.dsl.program import Axis, Program
 from layoutc.solver.eliminate import TOLERANCE, Infeasible
 from layoutc.solver.fill import fill, renamed_axes
+from layoutc.solver.instance import Found
 from layoutc.solver.machine import Machine
 from layoutc.solver.meshes import Mesh, meshes, renamings, uneven
 from layoutc.solver.price import Prices, price
@@ -62,8 +63,8 @@ def solve(program: Program, chips: int, machine: Machine, minimize: Minimize = "
         outcome = search(program, chips, machine, minimize)
     except Infeasible:
         raise explain(program, chips) from None
-    candidates = [c for a in outcome.answers for c in _spelled(program, a)]
     value = outcome.answers[0].value
+    candidates = list(_worth_spelling(program, outcome.answers, machine))
     plan = _best(candidates, chips, machine, minimize, value)
     others = [Alternative(_full(program, mesh), seconds) for seconds, mesh in outcome.others]
     return replace(plan, runner_up=others[0] if others and others[0].seconds < inf else None)
@@ -113,13 +114,35 @@ def _pinned(program: Program, mesh: Mesh) -> tuple[Axis, ...]:
 # Programs with holes.
 
 
-def _spelled(program: Program, answer: Answer) -> Iterator[Program]:
-    """An answer as explicit programs, one for each renaming of axes that the program allows."""
+def _worth_spelling(program: Program, answers: list[Answer], machine: Machine) -> Iterator[Program]:
+    """The answer on the most even mesh, and those that get by with less memory than it.
+
+    Settling the ties within an answer takes longer than finding it, so that an answer whose
+    memory is not already less is passed over.
+    """
+    ordered = sorted(answers, key=lambda a: uneven(dict(a.node.instance.mesh)))
+    least: int | None = None
+    for answer in ordered:
+        if least is not None:
+            rough = _spelled(program, answer, answer.found)
+            if _memory(rough, machine) >= least:
+                continue
+        tidy = answer.node.instance.solve(answer.weights, answer.node.limits, tidy=True)
+        filled = _spelled(program, answer, tidy)
+        least = min(_memory(filled, machine), least or _memory(filled, machine))
+        for names in renamings(program):
+            yield renamed_axes(filled, names)
+
+
+def _memory(program: Program, machine: Machine) -> int:
+    mesh = {axis.name: axis.size or 1 for axis in program.axes}
+    return price(program, mesh, machine).memory.bytes
+
+
+def _spelled(program: Program, answer: Answer, found: Found) -> Program:
+    """An assignment of an answer as an explicit program."""
     instance = answer.node.instance
-    found = instance.solve(answer.weights, answer.node.limits, tidy=True)
-    filled = fill(program, instance, found, _full(program, dict(instance.mesh)))
-    for names in renamings(program):
-        yield renamed_axes(filled, names)
+    return fill(program, instance, found, _full(program, dict(instance.mesh)))
 
 
 def _full(program: Program, mesh: Mesh) -> Mesh:

@@ -1,0 +1,269 @@
+"""The parts of an emitted module that are the same in each; emission copies their text.
+
+A module of its own, with stand-ins for what is filled in (from `MESH` to `program`), so that it
+is linted and type-checked like the rest. Nothing imports it: `layoutc.codegen.emit` reads its
+text and takes the definitions by name. The helpers above `make_mesh` are copied where used.
+"""
+
+from __future__ import annotations
+
+import argparse
+import functools
+import math
+import os
+import statistics
+import sys
+import time
+import zlib
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax import lax
+from jax.experimental import multihost_utils
+from jax.extend.backend import clear_backends
+from jax.sharding import AbstractMesh, AxisType, Mesh, NamedSharding
+from jax.sharding import PartitionSpec as P
+
+# Stand-ins for what emission fills in.
+
+MESH = {"x": 1}
+DIMS: dict[str, int] = {"B": 1}
+PARTS: dict[str, int] = {"B": 1}
+SMALL: dict[str, int] = {"B": 1}
+DTYPE: Any = jnp.float32
+NARROWEST: tuple[str, ...] = ()
+SPECS = {"x": P("x")}
+
+
+class Tensor(NamedTuple):
+    """An argument of the program."""
+
+    dims: str
+    dtype: Any = None  # None: DTYPE, or what --dtype says
+    fan_in: str = ""  # the dims that its product sums; values are scaled by 1/sqrt of their sizes
+    stack: int = 0  # as many stand in a stack, one for each repetition; 0: it is not a stack
+
+
+ARGUMENTS = {"x": Tensor("B")}
+
+
+def program(*arrays: jax.Array) -> Any:
+    return arrays
+
+
+def reference(*arrays: Any) -> Any:
+    return arrays
+
+
+# Copied where used.
+
+
+def product(spec: str, left: jax.Array, right: jax.Array, dtype: Any) -> jax.Array:
+    """The einsum of two blocks: accumulated in f32, stored in `dtype`."""
+    return jnp.einsum(spec, left, right, preferred_element_type=jnp.float32).astype(dtype)
+
+
+def own_part(block: jax.Array, dim: int, axes: str | tuple[str, ...]) -> jax.Array:
+    """This chip's part of what all chips along `axes` hold whole; nothing moves."""
+    size = block.shape[dim] // lax.axis_size(axes)
+    return lax.dynamic_slice_in_dim(block, lax.axis_index(axes) * size, size, dim)
+
+
+def reorder(block: jax.Array, dim: int, held: Sequence[str], sent: Sequence[str]) -> jax.Array:
+    """The chunks of `dim`, which lie in the order of the axes `held`, in that of `sent`.
+
+    A tiled all-to-all deals chunks out in the order of the axes it is given; nothing moves here.
+    """
+    shape = block.shape
+    chunks = block.reshape(*shape[:dim], *(MESH[a] for a in held), -1, *shape[dim + 1 :])
+    order = [held.index(a) for a in sent]
+    return jnp.moveaxis(chunks, [dim + i for i in order], range(dim, dim + len(order))).reshape(
+        shape
+    )
+
+
+def permute(block: jax.Array, held: tuple[str, ...], wanted: tuple[str, ...]) -> jax.Array:
+    """Hand each block to the chip that wants it: a dim split over `held` is split over `wanted`."""
+    axes = tuple(a for a in MESH if a in held)  # JAX wants the mesh's order
+    pairs = zip(_chips(held, axes), _chips(wanted, axes), strict=True)
+    return lax.ppermute(block, axes, list(pairs))
+
+
+def _chips(order: tuple[str, ...], axes: tuple[str, ...]) -> list[int]:
+    """The number among the chips along `axes` of the one that holds each block of `order`."""
+    sizes = [MESH[a] for a in order]
+    place = dict(zip(order, np.unravel_index(np.arange(math.prod(sizes)), sizes), strict=True))
+    numbers = np.ravel_multi_index([place[a] for a in axes], [MESH[a] for a in axes])
+    return [int(number) for number in numbers]
+
+
+# Copied always.
+
+
+def make_mesh(devices: Sequence[Any] | None = None) -> Mesh:
+    """MESH over `devices`: by default over JAX's, over all hosts."""
+    have, need = len(jax.devices() if devices is None else devices), math.prod(MESH.values())
+    if have < need:
+        raise ValueError(f"MESH has {need} chips and there are {have} devices")
+    types = (AxisType.Auto,) * len(MESH)
+    return jax.make_mesh(tuple(MESH.values()), tuple(MESH), axis_types=types, devices=devices)
+
+
+def make_inputs(
+    mesh: Mesh, seed: int = 0, phase: str | None = None, dtype: Any = DTYPE, **sizes: int
+) -> tuple[jax.Array, ...]:
+    """The program's arguments as global arrays, of which each host makes only its own shards.
+
+    `sizes` are by dim (`B=8`), and `repeat` for the stacks; what is left out is as in DIMS.
+    Values depend on `seed` alone, not on the mesh.
+    """
+    if phase not in (None, "main"):
+        raise ValueError(f"there is one phase, main, and not {phase}")
+    sizes = checked_sizes(sizes)
+    arrays = []
+    for name, tensor in ARGUMENTS.items():
+        make = functools.partial(part, name, sizes, seed, dtype)
+        sharding = NamedSharding(mesh, SPECS[name])
+        arrays.append(jax.make_array_from_callback(extents(tensor, sizes), sharding, make))
+    return tuple(arrays)
+
+
+def checked_sizes(sizes: dict[str, int]) -> dict[str, int]:
+    """All dims' sizes: those of DIMS, but for the given ones."""
+    for dim, size in sizes.items():
+        if dim not in DIMS and dim != "repeat":
+            raise ValueError(f"{dim} is not one of {', '.join(DIMS)}, repeat")
+        if size < 1 or size % PARTS.get(dim, 1):
+            raise ValueError(f"{dim}={size} is not a multiple of {PARTS.get(dim, 1)}")
+    return DIMS | sizes
+
+
+def extents(tensor: Tensor, sizes: dict[str, int]) -> tuple[int, ...]:
+    """The shape of the whole tensor."""
+    stack = (sizes.get("repeat", tensor.stack),) if tensor.stack else ()
+    return (*stack, *(sizes[d] for d in tensor.dims))
+
+
+def part(
+    name: str, sizes: dict[str, int], seed: int, dtype: Any, index: tuple[slice, ...]
+) -> np.ndarray[Any, Any]:
+    """The part `index` of an argument: each value is a hash of its place in the whole.
+
+    Uniform with variance 1 over the fan-in, so that activations keep their size.
+    """
+    tensor = ARGUMENTS[name]
+    key = np.uint64(zlib.crc32(f"{seed} {name}".encode()) << 31)
+    place = np.zeros((), np.uint64)
+    for size, piece in zip(extents(tensor, sizes), index, strict=True):
+        place = place[..., None] * np.uint64(size) + np.arange(size, dtype=np.uint64)[piece]
+    bits = (place + key) * np.uint64(0x9E3779B97F4A7C15)  # from here on the finalizer of splitmix64
+    bits = (bits ^ (bits >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    bits = (bits ^ (bits >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    unit = (bits ^ (bits >> np.uint64(31))).astype(np.float64) / 2.0**64
+    held = np.dtype(tensor.dtype or dtype)
+    if held.kind == "i":
+        return np.floor(8 * unit - 4).astype(held)
+    fan_in = math.prod(sizes[d] for d in tensor.fan_in)
+    return ((2 * unit - 1) * math.sqrt(3 / fan_in)).astype(held)
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run the program, hold it against `reference`, time it; 1 if they differ, else 0."""
+    flags = options(argv)
+    mesh = make_mesh()
+    sizes = shrunk(dict(flags.set)) if mesh.devices.flat[0].platform == "cpu" else dict(flags.set)
+    dtype = FLOATS[flags.dtype] if flags.dtype else DTYPE
+    try:
+        arrays = make_inputs(mesh, flags.seed, dtype=dtype, **sizes)
+    except ValueError as error:
+        print(f"error: {error}", file=sys.stderr)
+        return 2
+    whole = [
+        part(name, DIMS | sizes, flags.seed, dtype, (slice(None),) * array.ndim)
+        for name, array in zip(ARGUMENTS, arrays, strict=True)
+    ]
+    # f32 is f32: not the faster passes that some machines make of it.
+    with jax.default_matmul_precision("highest"):
+        error = worst(program(*arrays), reference(*whole))
+        median = median_ms(arrays)
+    print(f"error {error:.2g} (max |a-b| / max |b|), median {median:.3f} ms")
+    narrow = (jnp.dtype(dtype).name, *NARROWEST)
+    return int(not error <= max(TOLERANCE[name] for name in narrow))
+
+
+FLOATS: dict[str, Any] = {"f32": jnp.float32, "bf16": jnp.bfloat16, "f16": jnp.float16}
+TOLERANCE = {
+    "float32": 1e-5, "int32": 1e-5, "float16": 3e-3, "bfloat16": 2e-2,
+    "int8": 0.25, "float8_e4m3fn": 0.25, "float8_e5m2": 0.5,
+}  # fmt: skip
+
+
+def options(argv: Sequence[str] | None) -> argparse.Namespace:
+    """The command line."""
+
+    def size(text: str) -> tuple[str, int]:
+        dim, _, value = text.partition("=")
+        return dim, int(value)
+
+    parser = argparse.ArgumentParser(description="Run this program against its reference.")
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--set", type=size, action="append", default=[], metavar="B=8")
+    parser.add_argument("--dtype", choices=FLOATS, help="for what the file gave no dtype")
+    return parser.parse_args(argv)
+
+
+def shrunk(sizes: dict[str, int]) -> dict[str, int]:
+    """Sizes for simulated devices: small, but for the ones that were asked for."""
+    small = {dim: size for dim, size in SMALL.items() if dim not in sizes}
+    if any(size != DIMS.get(dim) for dim, size in small.items()):
+        said = " ".join(f"{dim}={size}" for dim, size in small.items())
+        print(f"simulated devices, so small sizes: {said} (--set takes others)")
+    return small | sizes
+
+
+def worst(outputs: Any, expected: Any) -> float:
+    """max |a-b| / max |b|, the worst of all outputs, over the shards of all hosts."""
+    error = 0.0
+    pairs = zip(jax.tree.leaves(outputs), jax.tree.leaves(expected), strict=True)
+    for output, wanted in pairs:
+        want = np.asarray(wanted, np.float64)
+        scale = np.max(np.abs(want)) or 1.0
+        for shard in output.addressable_shards:
+            gap = np.abs(np.asarray(shard.data, np.float64) - want[shard.index])
+            error = float(np.maximum(error, np.max(gap) / scale))  # np.maximum keeps a NaN
+    if jax.process_count() > 1:
+        error = float(np.max(multihost_utils.process_allgather(np.float32(error))))
+    return error
+
+
+def median_ms(arrays: Sequence[jax.Array], runs: int = 10) -> float:
+    """The median time of a call, in ms; the first, which compiles, was made before."""
+    seconds = []
+    for _ in range(runs):
+        begin = time.perf_counter()
+        jax.block_until_ready(program(*arrays))
+        seconds.append(time.perf_counter() - begin)
+    return 1e3 * statistics.median(seconds)
+
+
+def start() -> None:
+    """Before anything runs: meet the other hosts, or simulate the devices that are missing."""
+    if "JAX_COORDINATOR_ADDRESS" in os.environ:
+        # What is not said here, JAX finds out from the cluster it runs on.
+        said = {"num_processes": "JAX_NUM_PROCESSES", "process_id": "JAX_PROCESS_ID"}
+        numbers = {key: int(os.environ[v]) for key, v in said.items() if v in os.environ}
+        jax.distributed.initialize(**numbers)
+    have, need = jax.device_count(), math.prod(MESH.values())
+    if have < need and jax.process_count() == 1:
+        print(f"MESH has {need} chips and there are {have} devices: simulating {need} on the CPU")
+        clear_backends()
+        jax.config.update("jax_platforms", "cpu")
+        jax.config.update("jax_num_cpu_devices", need)
+
+
+ABSTRACT_MESH = AbstractMesh(
+    tuple(MESH.values()), tuple(MESH), axis_types=(AxisType.Auto,) * len(MESH)
+)

@@ -1,0 +1,65 @@
+"""The numbers of an emitted module: what each dim must be a multiple of, small sizes, fan-ins."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from math import lcm, prod
+
+from layoutc.codegen.body import stacks
+from layoutc.dsl.program import Apply, Cast, Define, Hold, Move, Product, Program
+
+PER_CHIP = 2
+"""How much of each split dim a simulated chip holds: more than one, so that order shows."""
+
+WHOLE = 4
+"""What a dim that nothing splits is shrunk to."""
+
+REPETITIONS = 2
+"""What a count is shrunk to: enough for one repetition to start from another's result."""
+
+
+def multiples(program: Program, mesh: Mapping[str, int]) -> dict[str, int]:
+    """For each dim, the number that its size is a multiple of: all its splits divide it."""
+    parts = dict.fromkeys(program.dims, 1)
+    for type_ in program.types.values():
+        for dim in type_.shape:
+            parts[dim.name] = lcm(parts[dim.name], prod(mesh[a] for a in dim.axes))
+    return parts
+
+
+def small(program: Program, mesh: Mapping[str, int]) -> dict[str, int]:
+    """Sizes that run in seconds on simulated devices; never larger than the program's own."""
+    sizes = {}
+    for dim, parts in multiples(program, mesh).items():
+        own = program.dims[dim]
+        size = PER_CHIP * parts if parts > 1 else WHOLE
+        sizes[dim] = size if own is None else min(own, size)
+    counts = stacks(program).values()
+    if counts:
+        sizes["repeat"] = min(REPETITIONS, *counts)
+    return sizes
+
+
+def fan_ins(program: Program) -> dict[str, str]:
+    """For each name whose product sums some of its dims, those dims: "E" for w in x * w.
+
+    Followed through what leaves a tensor's size alone; the first product counts.
+    """
+    found: dict[str, str] = {}
+    types = program.types
+    defines = [item for item, _ in program.walk() if isinstance(item, Define)]
+    for define in reversed(defines):
+        match define.operation:
+            case Move(_, _, name) | Hold(name) | Cast(name) | Apply("neg", name):
+                if define.name in found:
+                    found[name] = found[define.name]
+            case Product(left, right):
+                for name in (left, right):
+                    if isinstance(name, str):
+                        dims = types[name].shape.names
+                        found[name] = "".join(
+                            d for d in dims if d not in define.type.shape.names
+                        )
+            case _:
+                pass
+    return found

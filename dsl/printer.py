@@ -1,0 +1,158 @@
+"""A checked program as text: what it prints parses and checks back to the same program.
+
+Layouts are always printed, dtypes where they would not follow. Columns are aligned by
+`layoutc.dsl.columns`, which `fmt` shares.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+from layoutc.dsl.columns import Row, align
+from layoutc.dsl.dtypes import derived_dtype
+from layoutc.dsl.program import (
+    Apply,
+    Arithmetic,
+    Axis,
+    Cast,
+    Declare,
+    Define,
+    Dtype,
+    Hold,
+    Move,
+    Number,
+    Operand,
+    Operation,
+    Product,
+    Program,
+    Reduce,
+    Repeat,
+)
+from layoutc.dsl.refusal import letters
+from layoutc.dsl.shape import Shape
+
+
+def print_program(program: Program) -> str:
+    """The program as a `.layout` file, ending in a newline."""
+    order = tuple(axis.name for axis in program.axes)
+    dtypes = {name: type_.dtype for name, type_ in program.types.items()}
+    rows = _head(program)
+    for item in program.items:
+        if rows[-1].cells and rows[-1].kind != _kind(item):
+            rows.append(Row("", ()))
+        if isinstance(item, Repeat):
+            rows += _repeat(item, order, dtypes, program.dtype)
+        else:
+            rows.append(_row(item, order, dtypes, program.dtype, 0))
+    rows += [Row("output", (print_output(out.name, out.like),)) for out in program.outputs]
+    return align(rows)
+
+
+def print_statement(define: Define, mesh_order: tuple[str, ...]) -> str:
+    """One definition with single spaces: "x1 : BLE_x = all-gather(yz) x".
+
+    The dtype is printed where the operation can't do without it, which is `cast`.
+    """
+    shape = print_shape(define.type.shape, mesh_order)
+    dtype = f" {define.type.dtype}" if isinstance(define.operation, Cast) else ""
+    return f"{define.name} : {shape}{dtype} = {print_operation(define.operation)}"
+
+
+def print_operation(operation: Operation) -> str:
+    """The right side of a definition: "all-gather(yz) x"."""
+    match operation:
+        case Product(left, right):
+            return f"{_operand(left)} * {_operand(right)}"
+        case Arithmetic(sign, left, right):
+            return f"{_operand(left)} {sign} {_operand(right)}"
+        case Apply(function, operand):
+            return f"{function}({operand})"
+        case Cast(operand):
+            return f"cast({operand})"
+        case Reduce(kind, dims, operand):
+            return f"{kind}[{', '.join(dims)}]({operand})"
+        case Hold(operand):
+            return operand
+        case Move(kind, axes, operand):
+            return f"{kind}({letters(axes)}) {operand}"
+
+
+def print_shape(shape: Shape, mesh_order: Iterable[str] = ()) -> str:
+    """The shape with its partial axes in the mesh's order."""
+    if len(shape.partial) < 2:
+        return str(shape)
+    order = list(mesh_order)
+    known = [a for a in order if a in shape.partial]
+    rest = [a for a in shape.partial if a not in order]
+    dims = "".join(map(str, shape.dims))
+    return f"{dims}(partial{shape.reduction}-{letters(known + rest)}){shape.hole}"
+
+
+def print_output(name: str, like: str | None) -> str:
+    return f"output {name} -> {like}" if like else f"output {name}"
+
+
+def print_dims(dims: Mapping[str, int | str | None]) -> str:
+    """`dims   B=512  L=1`; a list without sizes stands closer."""
+    entries = [name if size is None else f"{name}={size}" for name, size in dims.items()]
+    gap = "  " if any(size is not None for size in dims.values()) else " "
+    return f"dims   {gap.join(entries)}"
+
+
+def print_mesh(axes: Iterable[Axis]) -> str:
+    return "mesh   " + " ".join(map(_axis, axes))
+
+
+def _axis(axis: Axis) -> str:
+    label = f":{axis.label}" if axis.label else ""
+    return f"{axis.name}{label}" if axis.size is None else f"{axis.name}{label}={axis.size}"
+
+
+def _operand(operand: Operand) -> str:
+    return operand.text if isinstance(operand, Number) else operand
+
+
+# Rows.
+
+
+def _head(program: Program) -> list[Row]:
+    rows = [Row("head", (print_dims(program.dims),))] if program.dims else []
+    if program.axes:
+        rows.append(Row("head", (print_mesh(program.axes),)))
+    return [*rows, Row("head", (f"dtype  {program.dtype}",))]
+
+
+def _kind(item: Declare | Define | Repeat) -> str:
+    match item:
+        case Declare():
+            return "declare"
+        case Define():
+            return "define"
+        case Repeat():
+            return "repeat"
+
+
+def _row(
+    item: Declare | Define,
+    order: tuple[str, ...],
+    dtypes: Mapping[str, Dtype],
+    default: Dtype,
+    depth: int,
+) -> Row:
+    shape, dtype = print_shape(item.type.shape, order), item.type.dtype
+    if isinstance(item, Declare):
+        held = shape if dtype == default else f"{shape} {dtype}"
+        return Row("declare", (item.kind, item.name, held), depth)
+    follows = derived_dtype(item.operation, dtypes, default)
+    written = dtype != follows or isinstance(item.operation, Cast)
+    held = f"{shape} {dtype}" if written else shape
+    return Row("define", (item.name, held, print_operation(item.operation)), depth)
+
+
+def _repeat(
+    item: Repeat, order: tuple[str, ...], dtypes: Mapping[str, Dtype], default: Dtype
+) -> list[Row]:
+    rows = [Row("repeat", (f"repeat {item.count} {{",))]
+    rows += [_row(inner, order, dtypes, default, 1) for inner in item.body]
+    rows += [Row("next", (f"next {n.carried} = {n.value}",), 1) for n in item.nexts]
+    return [*rows, Row("close", ("}",))]

@@ -1,0 +1,80 @@
+"""Every example: checked, in its canonical spelling, compiled, and run on simulated devices."""
+
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from layoutc.cli import main
+from layoutc.codegen.run import load
+
+ROOT = Path(__file__).parent.parent
+EXAMPLES = sorted((ROOT / "examples").glob("*.layout"))
+SMALL = ["--set", "B=16", "--set", "L=2", "--set", "E=64", "--set", "F=128", "--dtype", "f32"]
+
+every_example = pytest.mark.parametrize("path", EXAMPLES, ids=lambda path: path.stem)
+
+
+@pytest.fixture
+def compiled(capsys: pytest.CaptureFixture[str]) -> Any:
+    """`compile --json` as a function of its arguments; the document."""
+
+    def run(path: Path, *options: str) -> dict[str, Any]:
+        status = main(["compile", str(path), "--json", *options])
+        out, err = capsys.readouterr()
+        assert status == 0, out + err
+        document = json.loads(out)
+        assert isinstance(document, dict)
+        return document
+
+    return run
+
+
+def test_there_are_examples() -> None:
+    assert len(EXAMPLES) >= 10
+
+
+@every_example
+def test_it_is_right(path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["check", str(path)]) == 0
+    assert capsys.readouterr() == ("", "")
+
+
+@every_example
+def test_it_is_in_its_canonical_spelling(path: Path) -> None:
+    assert main(["fmt", "--check", str(path)]) == 0
+
+
+@every_example
+def test_its_head_teaches(path: Path) -> None:
+    head = path.read_text().split("\n\n")[0].splitlines()
+    assert all(line.startswith("#") for line in head)
+    assert 2 <= len(head) <= 5
+
+
+@every_example
+def test_what_compile_gives_compiles_to_itself(path: Path, compiled: Any, tmp_path: Path) -> None:
+    first = compiled(path, "--chips", "64")
+    explicit = tmp_path / path.name
+    explicit.write_text(first["phases"]["main"]["text"])
+    assert main(["check", str(explicit)]) == 0
+    second = compiled(explicit, "--chips", "64")
+    for document in (first, second):
+        del document["seconds"]
+    assert second["mesh"] == first["mesh"]
+    assert second["phases"] == first["phases"]
+
+
+@every_example
+def test_its_program_computes_the_same_as_one_device(
+    path: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    out = tmp_path / "emitted.py"
+    repeat = ["--set", "repeat=2"] if "repeat" in path.read_text().split() else []
+    assert main(["compile", str(path), "--chips", "8", *SMALL, *repeat, "-o", str(out)]) == 0
+    assert load(out.read_text(), path.stem).main([]) == 0
+    found = re.search(r"^error (\S+)", capsys.readouterr().out, re.MULTILINE)
+    assert found
+    assert float(found[1]) < 1e-5
