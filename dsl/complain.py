@@ -82,7 +82,7 @@ LONGEST_TRIED = 300
 
 
 def _known(text: str, before: str, stumble: Stumble) -> tuple[str, str] | None:
-    if len(text) > LONGEST_TRIED:
+    if len(text) > LONGEST_TRIED or not text.strip():
         return None
     for mistake in (_brace, _word_as_name, _chain, _nested, _collective, _shape, _separator, _sign):
         said = mistake(text, before, stumble)
@@ -144,7 +144,7 @@ def _shape(text: str, before: str, stumble: Stumble) -> tuple[str, str] | None:
         return message, "write (partialsum-AXES) or (partialmax-AXES), without spaces"
     if before.endswith("[") or re.search(r"\[[a-z]+$", before):
         return "what stands in brackets are dims, which are capitals", "as in sum[B, L](a)"
-    if re.search(r"[A-Z]_\{?$", before) and "AXES" in stumble.expected:
+    if re.search(r"[A-Z]_\{?\s*$", before) and "AXES" in stumble.expected:
         return f"{_shown(stumble.found)}: after `_` come the axes that split the dim", ""
     return None
 

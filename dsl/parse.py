@@ -9,10 +9,10 @@ from __future__ import annotations
 import os.path
 import re
 from collections.abc import Iterator
-from functools import cache
+from functools import cache, lru_cache
 from typing import Any
 
-from lark import Lark, Token, Transformer, Tree, UnexpectedInput, v_args
+from lark import Lark, Token, Tree, UnexpectedInput
 from lark.tree import Meta
 
 from layoutc.dsl import syntax
@@ -52,10 +52,12 @@ def parse_shape(text: str) -> Shape:
         ValueError: if the text is not a shape.
     """
     tree, stumble = _attempt(text, "shape")
-    if tree is None:
-        message = complain(text, stumble, 1).message if stumble else "the shape is empty"
-        raise ValueError(f"{text!r}: {message}")
-    shape: syntax.ShapeText = _Builder(1).transform(tree)
+    wrong = complain(text, stumble, 1) if stumble else None
+    if tree is not None:
+        wrong = next(_gaps(tree, text, 1), None)
+    if tree is None or wrong:
+        raise ValueError(f"{text!r} is not a shape: {wrong.message if wrong else ''}")
+    shape: syntax.ShapeText = _Builder(1).build(tree)
     return bare_shape(shape)
 
 
@@ -102,7 +104,7 @@ def _read_line(content: str, number: int) -> tuple[syntax.Line, Diagnostic | Non
         return syntax.Line(None, remark), None
     tree, stumble = _attempt(text, "line")
     if tree is not None:
-        statement: syntax.Statement = _Builder(number).transform(tree)
+        statement: syntax.Statement = _Builder(number).build(tree)
         gap = next(_gaps(tree, text, number), None)
         return syntax.Line(statement, remark), gap
     assert stumble is not None
@@ -157,8 +159,12 @@ def _grammar() -> Lark:
     return Lark(text, parser="lalr", start=["line", "shape"], propagate_positions=True)
 
 
+@lru_cache(maxsize=1024)
 def _attempt(text: str, start: str) -> tuple[Tree[Token] | None, Stumble | None]:
-    """The tree of a text, or where and why there is none."""
+    """The tree of a text, or where and why there is none.
+
+    Lines come again: what is printed is read back, and an edited file keeps most of its lines.
+    """
     try:
         return _grammar().parse(text, start=start), None
     except UnexpectedInput as error:
@@ -170,13 +176,19 @@ def _attempt(text: str, start: str) -> tuple[Tree[Token] | None, Stumble | None]
         return None, Stumble(column, found, frozenset(expected or ()))
 
 
-@v_args(meta=True)
-class _Builder(Transformer[Token, Any]):
-    """Syntax nodes out of Lark's tree; a method for each rule of the grammar."""
+class _Builder:
+    """Syntax nodes out of Lark's tree; a method for each rule of the grammar.
+
+    Lark's own Transformer takes twice the time of this, most of it to look up its methods.
+    """
 
     def __init__(self, number: int) -> None:
-        super().__init__(visit_tokens=False)
         self.number = number
+
+    def build(self, tree: Tree[Token]) -> Any:
+        """The node of a tree, its children's first."""
+        children = [self.build(c) if isinstance(c, Tree) else c for c in tree.children]
+        return getattr(self, tree.data)(tree.meta, children)
 
     def _span(self, place: Meta | Token) -> Span:
         assert place.column is not None

@@ -78,12 +78,17 @@ def _annotation(text: syntax.Annotation | None, scope: Scope) -> tuple[Shape | N
 
 
 def _operands(operation: Operation | None, scope: Scope) -> dict[str, Held] | None:
-    """The operands by name; None where one of them was refused when it was defined."""
+    """The operands by name; None where one of them was refused before."""
     if operation is None:
         return None
-    found = {name: scope.names[name].held for name in operands(operation)}
-    known = {name: held for name, held in found.items() if held}
-    return known if len(known) == len(found) else None
+    held = {}
+    for name in operands(operation):
+        definition = scope.names.get(name)
+        operand = definition.held if definition else None
+        if operand is None:
+            return None
+        held[name] = operand
+    return held
 
 
 def _result(

@@ -12,6 +12,10 @@ from layoutc.dsl.program import DTYPES
 from layoutc.pipeline import WrongCall
 
 LARGEST = 2**62
+"""The largest size of a dim or an axis."""
+
+MOST_CHIPS = 2**20
+"""A hundred times the largest machines: beyond it a number of chips is a slip of the finger."""
 
 
 def parser() -> argparse.ArgumentParser:
@@ -70,9 +74,9 @@ def _compile(command: argparse.ArgumentParser) -> None:
 
 
 def _count(text: str) -> int:
-    if re.fullmatch(r"[0-9]{1,19}", text) and 1 <= int(text) <= LARGEST:
+    if re.fullmatch(r"[0-9]{1,19}", text) and 1 <= int(text) <= MOST_CHIPS:
         return int(text)
-    raise argparse.ArgumentTypeError(f"{text!r} is not a whole number from 1 to 2^62")
+    raise argparse.ArgumentTypeError(f"{text!r} is not a whole number from 1 to {MOST_CHIPS:,}")
 
 
 def settings(options: argparse.Namespace) -> Settings:

@@ -21,24 +21,28 @@ def report(plan: Plan, bigger: Plan | None = None) -> str:
     parts = [
         f"{head}: {describe(plan.program, plan.mesh)}",
         table(tensors(plan), right=(3,)),
-        table(statements(plan), right=(3, 4)),
+        table(statements(plan), right=(3, 4), gap=(2, 1, 1, 3, 3)),
         table(totals(plan, bigger)),
     ]
     return "\n\n".join(parts) + "\n"
 
 
-def table(rows: Rows, right: Sequence[int] = ()) -> str:
-    """Rows as aligned columns, indented; the columns `right` end where they end."""
+def table(rows: Rows, right: Sequence[int] = (), gap: Sequence[int] = ()) -> str:
+    """Rows as aligned columns, indented; those in `right` end alike, `gap` are the spaces before.
+
+    A row of one cell runs across all columns.
+    """
     width = max(len(row) for row in rows)
-    full = [[*row, *[""] * (width - len(row))] for row in rows]
+    full = [[*row, *[""] * (width - len(row))] for row in rows if len(row) > 1]
     widths = [max(len(cell) for cell in column) for column in zip(*full, strict=True)]
+    gaps = [*gap, *[2] * (width - len(gap))]
     lines = []
-    for row in full:
+    for row in rows:
         cells = (
-            cell.rjust(w) if i in right else cell.ljust(w)
-            for i, (cell, w) in enumerate(zip(row, widths, strict=True))
+            " " * g + (cell.rjust(w) if i in right else cell.ljust(w))
+            for i, (cell, w, g) in enumerate(zip(row, widths, gaps, strict=False))
         )
-        lines.append("  " + "  ".join(cells).rstrip())
+        lines.append(("".join(cells) if len(row) > 1 else f"  {row[0]}").rstrip())
     return "\n".join(lines)
 
 
@@ -110,7 +114,19 @@ def totals(plan: Plan, bigger: Plan | None) -> Rows:
         mesh = " ".join(f"{axis}={n}" for axis, n in plan.runner_up.mesh.items())
         what = "" if plan.minimize == "time" else " of communication"
         rows.append(["next best mesh", f"{mesh}, {duration(plan.runner_up.seconds)}{what}"])
-    return [*rows, ["bottleneck", _bottleneck(plan, bigger)]]
+    return [*rows, ["proof", _proof(plan)], ["bottleneck", _bottleneck(plan, bigger)]]
+
+
+def _proof(plan: Plan) -> str:
+    """What was shown to be no better."""
+    if plan.stood:
+        return "every mesh was weighed; the layouts stand as they are written"
+    least = f"nothing takes less than {duration(plan.bound)}"
+    if plan.minimize == "communication":
+        least = (
+            f"with the least matmul work, no communication takes less than {duration(plan.bound)}"
+        )
+    return f"{least}: every mesh, layout and route was weighed"
 
 
 def _formula(plan: Plan) -> str:
@@ -118,7 +134,8 @@ def _formula(plan: Plan) -> str:
     if not elements.terms:
         return "none"
     received = f"{plan.prices.communication.elements:,} elements received by each chip"
-    return f"{spelled(elements)} / bandwidth, K large; exactly {received}"
+    order = [*plan.program.dims, *plan.mesh]
+    return f"{spelled(elements, order)} / bandwidth, K large; exactly {received}"
 
 
 def _bottleneck(plan: Plan, bigger: Plan | None) -> str:

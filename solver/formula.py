@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from fractions import Fraction
 from math import gcd
 
@@ -27,14 +27,14 @@ def communication(program: Program, mesh: Mapping[str, int]) -> Cost:
     return total
 
 
-def spelled(cost: Cost) -> str:
-    """A cost with its common factor in front: `2·B·L·(E/X + F/(Y·Z))`."""
+def spelled(cost: Cost, order: Sequence[str] = ()) -> str:
+    """A cost with its common factor in front: `2·B·L·(E/X + F/(Y·Z))`, symbols in `order`."""
     if not cost.terms:
         return "0"
     common = _common(cost)
     inverse = Monomial(1 / common.coefficient, tuple((s, -e) for s, e in common.powers))
-    rest = [_term(term * inverse) for term in cost.terms]
-    front = _term(common)
+    rest = [_term(term * inverse, order) for term in cost.terms]
+    front = _term(common, order)
     if len(rest) == 1:
         return front
     inner = " + ".join(sorted(rest))
@@ -56,10 +56,12 @@ def _common(cost: Cost) -> Monomial:
     return Monomial(coefficient, powers)
 
 
-def _term(monomial: Monomial) -> str:
+def _term(monomial: Monomial, order: Sequence[str]) -> str:
     """Dims over mesh sizes, these in capitals: `2·E/(Y·Z)`."""
-    up = [s for s, e in monomial.powers for _ in range(e)]
-    down = [s for s, e in monomial.powers for _ in range(-e)]
+    rank = {symbol: i for i, symbol in enumerate(order)}
+    powers = sorted(monomial.powers, key=lambda power: rank.get(power[0], len(rank)))
+    up = [s for s, e in powers for _ in range(e)]
+    down = [s for s, e in powers for _ in range(-e)]
     number = monomial.coefficient
     above = ([str(number.numerator)] if number.numerator != 1 or not up else []) + up
     below = ([str(number.denominator)] if number.denominator != 1 else []) + down

@@ -258,7 +258,7 @@ class Instance:
         """[rows], the work of one chip."""
         if step.used is None or not step.flops:
             return np.zeros(len(step.columns[0]))
-        return step.flops / self.chips[step.used]
+        return float(step.flops) / self.chips[step.used]
 
     def _moved(self, step: Step) -> Floats:
         """[rows], the seconds of a step that is itself a move."""

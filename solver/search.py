@@ -245,7 +245,7 @@ def _sharing(node: Node, one: Found, other: Found) -> Iterator[tuple[float, list
         flops = instance.flops(step)
         work = [float(flops[instance.row(step, found.nodes)]) for found in (one, other)]
         if step.used is not None and work[0] != work[1]:
-            small = step.flops / instance.chips <= min(work)
+            small = float(step.flops) / instance.chips <= min(work)
             before = dict(limits.steps).get(number, np.ones(len(small), dtype=bool))
             yield (
                 abs(work[0] - work[1]) / instance.machine.peak_flops,

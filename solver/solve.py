@@ -30,7 +30,8 @@ class Plan:
     """What the solver answers: an explicit program, its mesh, its prices on `machine`.
 
     `bound` is the proven lower bound of what was minimised, in seconds: of the pass, or of its
-    communication. `runner_up` is the best mesh that is worse, if there is one.
+    communication. `runner_up` is the best mesh that is worse, if there is one. `stood` says that
+    the program was explicit: its layouts stood, and only the mesh was sought.
     """
 
     program: Program
@@ -41,6 +42,7 @@ class Plan:
     minimize: Minimize
     bound: float
     runner_up: Alternative | None = None
+    stood: bool = False
 
 
 def solve(program: Program, chips: int, machine: Machine, minimize: Minimize = "time") -> Plan:
@@ -95,7 +97,8 @@ def _placed(program: Program, chips: int, machine: Machine, minimize: Minimize) 
     tied = [mesh for value, mesh in priced if _equal(value, best)]
     worse = sorted((v for v in priced if not _equal(v[0], best)), key=lambda pair: pair[0])
     candidates = [replace(program, axes=_pinned(program, mesh)) for mesh in tied]
-    plan = _best(candidates, chips, machine, minimize, sum(best) if minimize == "time" else best[1])
+    bound = best[0] if minimize == "time" else best[1]
+    plan = replace(_best(candidates, chips, machine, minimize, bound), stood=True)
     if not worse:
         return plan
     value, mesh = worse[0]

@@ -115,7 +115,8 @@ class Space:
     def held(self, sizes: Mapping[str, int], mesh: Mapping[str, int]) -> Floats:
         """[nodes], the elements on one chip."""
         parts = np.array([prod(mesh[a] for a in s) for s in self.sequences], dtype=float)
-        return np.asarray(prod(sizes[d] for d in self.dims) / parts[self.lists].prod(axis=1))
+        whole = float(prod(sizes[d] for d in self.dims))
+        return np.asarray(whole / parts[self.lists].prod(axis=1))
 
     def received(self, sizes: Mapping[str, int], mesh: Mapping[str, int]) -> Floats:
         """[edges], the elements that a chip receives: `collectives.received`, for all at once.

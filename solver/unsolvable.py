@@ -5,7 +5,10 @@ from __future__ import annotations
 from math import gcd, prod
 
 from layoutc.dsl.program import Program, Type
-from layoutc.solver.meshes import Mesh, divisors, meshes, named_axes
+from layoutc.solver.meshes import Mesh, meshes
+
+REACH = 64
+"""How far around the number of chips a better one is looked for."""
 
 
 class Unsolvable(Exception):
@@ -81,13 +84,18 @@ def _unspread(program: Program, name: str, held: Type, mesh: Mesh) -> tuple[str,
 
 
 def _repair(program: Program, chips: int) -> str:
-    """The nearest number of chips that has a mesh, if it is near."""
-    named = named_axes(program)
-    for count in divisors(chips)[1:]:
-        for mesh in meshes(program.axes, count):
-            if not any(_fault(program, n, t, mesh) for n, t in program.types.items()):
-                return f"{count} chips would do" + (" with these layouts" if named else "")
-    return ""
+    """The nearest numbers of chips, below and above, on which what is written divides."""
+    below = next((n for n in range(chips - 1, max(0, chips - REACH), -1) if _fits(program, n)), 0)
+    above = next((n for n in range(chips + 1, chips + REACH) if _fits(program, n)), 0)
+    near = " or ".join(str(n) for n in (below, above) if n)
+    return f"{near} chip{'' if near == '1' else 's'} would do" if near else ""
+
+
+def _fits(program: Program, chips: int) -> bool:
+    return any(
+        not any(_fault(program, name, held, mesh) for name, held in program.types.items())
+        for mesh in meshes(program.axes, chips)
+    )
 
 
 def _nothing_divides(program: Program, chips: int) -> Unsolvable:

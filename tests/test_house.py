@@ -98,11 +98,11 @@ def test_check_imports_nothing_slow() -> None:
 def test_what_is_here_is_what_is_installed() -> None:
     """Every folder with code is a listed package, every other file is of a listed kind."""
     setuptools = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["setuptools"]
-    folders = setuptools["package-dir"]
+    folders, data = setuptools["package-dir"], setuptools["package-data"]
     assert set(setuptools["packages"]) == set(folders)
     assert set(folders.values()) == set(FLOORS)
-    for floor in FLOORS:
-        kinds = ["*.py", *setuptools["package-data"]["*"]]
+    for package, floor in folders.items():
+        kinds = ["*.py", *data["*"], *data.get(package, [])]
         installed = {path for kind in kinds for path in (ROOT / floor).glob(kind)}
         here = {path for path in (ROOT / floor).rglob("*.*") if "__pycache__" not in path.parts}
         assert here - installed == set()
