@@ -13,10 +13,11 @@ from itertools import product
 import numpy as np
 
 from layoutc.dsl.shape import Reduction
-from layoutc.solver.eliminate import Costs, Factor, Infeasible, Rows, Table, minimise
+from layoutc.solver.eliminate import Costs, Factor, Infeasible, Rows, Table
 from layoutc.solver.machine import Machine
 from layoutc.solver.problem import Problem, Step, Value, trees
 from layoutc.solver.relations import Flags
+from layoutc.solver.relax import minimise_near
 from layoutc.solver.routes import Routes, routes
 from layoutc.solver.space import Floats, Ints, Space
 
@@ -160,7 +161,7 @@ class Instance:
                     own[end] = self._branching(value)
         factors = [*common, *self._edges(forest, weights, own, tidy)]
         try:
-            places, total = minimise({v: len(d) for v, d in own.items()}, factors)
+            places, total = minimise_near({v: len(d) for v, d in own.items()}, factors)
         except Infeasible:
             return None
         nodes = {v: int(own[v][i]) for v, i in places.items()}
