@@ -13,12 +13,12 @@ from itertools import product
 import numpy as np
 
 from layoutc.dsl.shape import Reduction
-from layoutc.solver.eliminate import Costs, Factor, Infeasible, Rows, Table
+from layoutc.solver.eliminate import Costs, Infeasible, Rows, Table
 from layoutc.solver.machine import Machine
 from layoutc.solver.problem import Problem, Step, Value, trees
 from layoutc.solver.relations import Flags
-from layoutc.solver.relax import minimise_near
-from layoutc.solver.routes import Routes, routes
+from layoutc.solver.relax import Bounded, Ways, minimise_near
+from layoutc.solver.routes import Routes
 from layoutc.solver.space import Floats, Ints, Space
 
 STATEMENT = 1e6
@@ -111,7 +111,7 @@ class Instance:
                 stored = self.held(space)[edges.target] * itemsize
                 order = space.untidiness(self.mesh)[edges.target] + STATEMENT
                 weights += (np.where(still, 0, stored), np.where(still, 0, order))
-            self._routes[key] = routes(edges, weights, valid)
+            self._routes[key] = Routes.of(edges, weights, valid)
         return self._routes[key]
 
     def may_be_partial(self, value: Value) -> bool:
@@ -134,7 +134,7 @@ class Instance:
         then axes in order. It takes several times as long.
         """
         domains = self._confined(limits)
-        common: list[Factor] = [*self._stored(weights, domains, tidy)]
+        common: list[Bounded] = [*self._stored(weights, domains, tidy)]
         common += self._steps(weights, limits, domains, tidy)
         common += self._read(domains) if tidy else ()
         best: tuple[tuple[float, ...], dict[int, int], tuple[tuple[Edge, ...], ...]] | None = None
@@ -151,7 +151,7 @@ class Instance:
         forest: tuple[tuple[Edge, ...], ...],
         weights: Weights,
         domains: dict[int, Ints],
-        common: list[Factor],
+        common: list[Bounded],
         tidy: bool,
     ) -> tuple[tuple[float, ...], dict[int, int]] | None:
         own = dict(domains)
@@ -245,13 +245,13 @@ class Instance:
         weights: Weights,
         domains: Mapping[int, Ints],
         tidy: bool,
-    ) -> Iterator[Table]:
+    ) -> Iterator[Ways]:
         for value, tree in zip(self.problem.values, forest, strict=True):
             ways = self.routes(value, tidy)
             rate = value.itemsize * value.times / self.machine.network_bandwidth
+            rate *= weights.communication
             for start, end in tree:
-                first, *rest = ways.between(domains[start], domains[end])
-                yield Table((start, end), (first * rate * weights.communication, *rest))
+                yield Ways((start, end), (domains[start], domains[end]), ways, rate)
 
     # What an assignment costs.
 

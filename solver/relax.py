@@ -23,10 +23,27 @@ from layoutc.solver.eliminate import (
     Table,
     minimise,
 )
+from layoutc.solver.routes import Routes
 from layoutc.solver.space import Floats, Ints
 
 
-def bounds(domains: dict[int, int], factors: Sequence[Factor]) -> dict[int, Floats]:
+@dataclass(frozen=True, slots=True)
+class Ways:
+    """The cost of moving a value from the layout of one variable to that of another.
+
+    A table that is not written out: `nodes` are the two domains, `rate` is seconds an element.
+    """
+
+    scope: tuple[int, int]
+    nodes: tuple[Ints, Ints]
+    routes: Routes
+    rate: float
+
+
+Bounded = Factor | Ways
+
+
+def bounds(domains: dict[int, int], factors: Sequence[Bounded]) -> dict[int, Floats]:
     """[values] for each variable, a lower bound of the first component of the cost."""
     forest = _Forest.of(domains, factors)
     beliefs, least = forest.beliefs(), 0.0
@@ -44,7 +61,7 @@ def bounds(domains: dict[int, int], factors: Sequence[Factor]) -> dict[int, Floa
 
 
 def minimise_near(
-    domains: dict[int, int], factors: Sequence[Factor]
+    domains: dict[int, int], factors: Sequence[Bounded]
 ) -> tuple[dict[int, int], Costs]:
     """What `minimise` finds, looking only at values whose bounds are near the least.
 
@@ -76,7 +93,7 @@ def _within(
     threshold: float,
     bound: dict[int, Floats],
     domains: dict[int, int],
-    factors: Sequence[Factor],
+    factors: Sequence[Bounded],
 ) -> tuple[dict[int, int], Costs]:
     """Minimises over the values whose bounds are within `threshold`."""
     kept = {v: np.flatnonzero(bound[v] <= threshold) for v in domains}
@@ -87,8 +104,12 @@ def _within(
     return {v: int(kept[v][i]) for v, i in values.items()}, costs
 
 
-def _confined(factor: Factor, kept: dict[int, Ints], domains: dict[int, int]) -> Factor:
-    """A factor over the kept values alone."""
+def _confined(factor: Bounded, kept: dict[int, Ints], domains: dict[int, int]) -> Factor:
+    """A factor over the kept values alone, ways written out as a table."""
+    if isinstance(factor, Ways):
+        starts, ends = (n[kept[v]] for n, v in zip(factor.nodes, factor.scope, strict=True))
+        first, *rest = factor.routes.between(starts, ends)
+        return Table(factor.scope, (first * factor.rate, *rest))
     if isinstance(factor, Table):
         block = np.ix_(*(kept[v] for v in factor.scope))
         return Table(factor.scope, tuple(c[block] for c in factor.costs))
@@ -106,7 +127,7 @@ def _confined(factor: Factor, kept: dict[int, Ints], domains: dict[int, int]) ->
 class _Forest:
     """Variables (and copies) as nodes; each factor joins the nodes of its scope."""
 
-    factors: Sequence[Factor]
+    factors: Sequence[Bounded]
     sizes: dict[int, int]
     original: dict[int, int]
     scopes: list[tuple[int, ...]] = field(default_factory=list)
@@ -117,7 +138,7 @@ class _Forest:
     """Factors with the node through which they hang from the root, from the root outwards."""
 
     @classmethod
-    def of(cls, domains: dict[int, int], factors: Sequence[Factor]) -> _Forest:
+    def of(cls, domains: dict[int, int], factors: Sequence[Bounded]) -> _Forest:
         forest = cls(factors, dict(domains), {v: v for v in domains})
         forest._copy_where_cyclic()
         for number, scope in enumerate(forest.scopes):
@@ -196,6 +217,11 @@ class _Forest:
         """The least cost of a factor and of what hangs from its other nodes."""
         factor, scope = self.factors[number], self.scopes[number]
         at = scope.index(node)
+        if isinstance(factor, Ways):
+            nodes, routes = factor.nodes, factor.routes
+            if at == 1:
+                return routes.forward(nodes[0], known[scope[0]], nodes[1], factor.rate)
+            return routes.backward(nodes[1], known[scope[1]], nodes[0], factor.rate)
         if isinstance(factor, Rows):
             total = factor.costs[0]
             for other, column in zip(scope, factor.columns, strict=True):

@@ -6,7 +6,7 @@ what is minimised, the others settle ties.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from math import isclose
 
 import numpy as np
@@ -18,25 +18,93 @@ from layoutc.solver.space import Edges, Floats, Ints
 
 @dataclass(frozen=True, slots=True)
 class Routes:
-    """Least costs between the layouts that may be passed through.
+    """The moves between the layouts that may be passed through, and what each costs.
 
-    `place[node]` is a node's row and column in each array of `costs`, or -1.
+    `place[node]` is a node's number among those, or -1; `source` and `target` hold such numbers,
+    edges sorted by target, `starts` is where each target's edges begin. `back` sorts the edges by
+    source, for `backward`. `rows` remembers the ways from a node.
     """
 
     edges: Edges
-    weights: Costs
+    numbers: Ints
     place: Ints
-    costs: Costs
+    source: Ints
+    target: Ints
+    starts: Ints
+    back: Ints
+    begins: Ints
+    weights: Costs
+    rows: dict[int, Costs] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, edges: Edges, weights: Costs, valid: NDArray[np.bool_]) -> Routes:
+        """`weights[k][e]` is component k of edge e, with 0 for a node's edge to itself; nodes
+        that are not `valid` are not passed through."""
+        nodes = np.flatnonzero(valid)
+        place = np.full(len(valid), -1)
+        place[nodes] = np.arange(len(nodes))
+        numbers = np.flatnonzero(valid[edges.source] & valid[edges.target])
+        source, target = place[edges.source[numbers]], place[edges.target[numbers]]
+        every = np.arange(len(nodes))
+        back = np.argsort(source, kind="stable")
+        starts, begins = np.searchsorted(target, every), np.searchsorted(source[back], every)
+        kept = tuple(w[numbers] for w in weights)
+        return cls(edges, numbers, place, source, target, starts, back, begins, kept)
+
+    def forward(self, nodes: Ints, costs: Floats, to: Ints, rate: float) -> Floats:
+        """[to], the least of `costs` (one for each of `nodes`) and the way from there."""
+        weights = self.weights[0] * rate
+        reached = self._start(nodes, costs)
+        while True:
+            further = np.minimum.reduceat(reached[self.source] + weights, self.starts)
+            if np.array_equal(further, reached):
+                return reached[self.place[to]]
+            reached = further
+
+    def backward(self, nodes: Ints, costs: Floats, to: Ints, rate: float) -> Floats:
+        """[to], the least of `costs` (one for each of `nodes`) and the way to there."""
+        weights = self.weights[0][self.back] * rate
+        ends = self.target[self.back]
+        reached = self._start(nodes, costs)
+        while True:
+            further = np.minimum.reduceat(reached[ends] + weights, self.begins)
+            if np.array_equal(further, reached):
+                return reached[self.place[to]]
+            reached = further
+
+    def _start(self, nodes: Ints, costs: Floats) -> Floats:
+        reached = np.full(len(self.starts), np.inf)
+        reached[self.place[nodes]] = costs
+        return reached
 
     def between(self, starts: Ints, ends: Ints) -> Costs:
-        """[starts, ends] for each component."""
-        block = np.ix_(self.place[starts], self.place[ends])
-        return tuple(c[block] for c in self.costs)
+        """[starts, ends] for each component: the cheapest ways, ties settled."""
+        missing = np.array([s for s in starts if int(s) not in self.rows], dtype=np.int64)
+        if len(missing):
+            found = self._relaxed(missing)
+            for i, start in enumerate(missing):
+                self.rows[int(start)] = tuple(c[i] for c in found)
+        rows = [self.rows[int(s)] for s in starts]
+        columns = self.place[ends]
+        return tuple(np.array([r[k][columns] for r in rows]) for k in range(len(self.weights)))
+
+    def _relaxed(self, nodes: Ints) -> Costs:
+        """[nodes, all], relaxing every edge until nothing changes; ways have few edges."""
+        first = np.full((len(nodes), len(self.starts)), np.inf)
+        first[np.arange(len(nodes)), self.place[nodes]] = 0.0
+        costs: Costs = tuple(first.copy() for _ in self.weights)
+        for _ in self.starts:
+            arrived = [c[:, self.source] + w for c, w in zip(costs, self.weights, strict=True)]
+            relaxed = _least(arrived, self.starts, self.target)
+            if all(np.array_equal(a, b) for a, b in zip(relaxed, costs, strict=True)):
+                break
+            costs = relaxed
+        return costs
 
     def cost(self, start: int, end: int) -> tuple[float, ...]:
         """The cost of the way between two nodes."""
-        row, column = self.place[start], self.place[end]
-        return tuple(float(c[row, column]) for c in self.costs)
+        found = self.between(np.array([start]), np.array([end]))
+        return tuple(float(c[0, 0]) for c in found)
 
     def way(self, start: int, end: int) -> list[int]:
         """The edges from `start` to `end`, in order; none if they are the same."""
@@ -50,40 +118,18 @@ class Routes:
     def _last(self, start: int, end: int) -> int:
         """The last edge of a cheapest way; of equals the one that leaves the least to go."""
         wanted, options = self.cost(start, end), []
-        for edge in np.flatnonzero(self.edges.target == end):
+        for i in np.flatnonzero(self.target == self.place[end]):
+            edge = int(self.numbers[i])
             source = int(self.edges.source[edge])
-            if source == end or self.place[source] < 0:
+            if source == end:
                 continue
             before = self.cost(start, source)
-            after = (b + float(w[edge]) for b, w in zip(before, self.weights, strict=True))
+            after = (b + float(w[i]) for b, w in zip(before, self.weights, strict=True))
             if all(
                 isclose(a, b, rel_tol=4 * TOLERANCE) for a, b in zip(after, wanted, strict=True)
             ):
-                options.append((before, int(edge)))
+                options.append((before, edge))
         return min(options)[1]
-
-
-def routes(edges: Edges, weights: Costs, valid: NDArray[np.bool_]) -> Routes:
-    """Relaxes every edge until nothing changes; ways have a handful of edges.
-
-    `weights[k][e]` is component k of edge e, with 0 for a node's edge to itself; nodes that are
-    not `valid` are not passed through.
-    """
-    nodes = np.flatnonzero(valid)
-    place = np.full(len(valid), -1)
-    place[nodes] = np.arange(len(nodes))
-    usable = valid[edges.source] & valid[edges.target]
-    source, target = place[edges.source[usable]], place[edges.target[usable]]
-    starts = np.searchsorted(target, np.arange(len(nodes)))
-    own = tuple(w[usable] for w in weights)
-    costs: Costs = tuple(np.where(np.eye(len(nodes), dtype=bool), 0.0, np.inf) for _ in own)
-    for _ in nodes:
-        arrived = [c[:, source] + w for c, w in zip(costs, own, strict=True)]
-        relaxed = _least(arrived, starts, target)
-        if all(np.array_equal(a, b) for a, b in zip(relaxed, costs, strict=True)):
-            break
-        costs = relaxed
-    return Routes(edges, weights, place, costs)
 
 
 def _least(arrived: list[Floats], starts: Ints, target: Ints) -> Costs:

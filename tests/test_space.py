@@ -9,7 +9,7 @@ from layoutc.dsl.rules import Held, infer
 from layoutc.dsl.shape import Shape
 from layoutc.solver.collectives import moves_nothing, received
 from layoutc.solver.relations import pairs, reduced
-from layoutc.solver.routes import routes
+from layoutc.solver.routes import Routes
 from layoutc.solver.space import Space
 
 SIZES = {"B": 24, "L": 6, "E": 720, "F": 48}
@@ -125,7 +125,7 @@ def test_routes_are_the_cheapest_ways(space: Space) -> None:
     sizes, mesh = {"A": 8, "B": 8, "C": 8}, {"x": 4, "y": 2}
     edges, prices = small.edges("sum"), small.received(sizes, mesh)
     valid = small.divides(sizes, mesh)
-    found = routes(edges, (prices,), valid)
+    found = Routes.of(edges, (prices,), valid)
     count = len(small)
     least = [[0.0 if i == j else float("inf") for j in range(count)] for i in range(count)]
     for source, target, price in zip(edges.source, edges.target, prices, strict=True):
@@ -146,7 +146,7 @@ def test_two_all_to_alls_rather_than_two_gathers() -> None:
     space = Space(tuple("ABC"), ("x", "y"))
     sizes, mesh = {"A": 8, "B": 8, "C": 8}, {"x": 4, "y": 2}
     edges = space.edges("sum")
-    found = routes(edges, (space.received(sizes, mesh),), space.divides(sizes, mesh))
+    found = Routes.of(edges, (space.received(sizes, mesh),), space.divides(sizes, mesh))
     where = {str(space.shape(i)): i for i in range(len(space))}
     start, end = where["A_yBC_x"], where["AB_xyC"]
     assert found.cost(start, end)[0] == 1.25 * 512 / 8
