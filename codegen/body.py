@@ -26,23 +26,20 @@ from layoutc.codegen.tree import (
     Tuple,
 )
 from layoutc.dsl.program import (
+    Apply,
+    Arithmetic,
+    Cast,
     Declare,
     Define,
     Hold,
     Move,
     Number,
     Operand,
-    Operation,
     Product,
     Program,
+    Reduce,
     Repeat,
     Type,
-)
-from layoutc.dsl.program import (
-    Apply,
-    Arithmetic,
-    Cast,
-    Reduce,
 )
 from layoutc.dsl.shape import Shape, whole
 
@@ -86,7 +83,12 @@ def unsharded(program: Program) -> dict[str, Type]:
 
 
 def function(
-    program: Program, name: str, doc: str, axes: AxisNames, sharded: bool, decorators: tuple[Expr, ...]
+    program: Program,
+    name: str,
+    doc: str,
+    axes: AxisNames,
+    sharded: bool,
+    decorators: tuple[Expr, ...],
 ) -> Function:
     """The program as a function of its arguments that returns its outputs."""
     scope = Scope.of(program, axes, sharded)
@@ -197,7 +199,9 @@ def _repeat(block: Repeat, scope: Scope) -> Iterator[Statement]:
     keywords = () if own else (("length", Literal(block.count)),)
     args = (Name("block"), carry, *((weights,) if own else ()))
     value = Call("lax.scan", args, keywords)
-    note = " and ".join(f"{n.carried} : {scope.notation(scope.types[n.carried])}" for n in block.nexts)
+    note = " and ".join(
+        f"{n.carried} : {scope.notation(scope.types[n.carried])}" for n in block.nexts
+    )
     yield Assign(Tuple((carry if block.nexts else Name("_"), Name("_"))), value, note)
 
 
@@ -212,8 +216,13 @@ def _block(block: Repeat, scope: Scope, own: Sequence[str]) -> Function:
     for item in block.body:
         if isinstance(item, Define):
             body += _define(item, scope, inside=True)
-    body.append(Return(Tuple((_together([_next(n.carried, n.value, scope) for n in block.nexts]),
-                              Literal(None)))))
+    body.append(
+        Return(
+            Tuple(
+                (_together([_next(n.carried, n.value, scope) for n in block.nexts]), Literal(None))
+            )
+        )
+    )
     doc = "One repetition: what the next one starts from."
     return Function("block", tuple(parameters), tuple(body), doc)
 

@@ -12,13 +12,12 @@ import ast
 import re
 from collections.abc import Iterable, Mapping
 from math import prod
-from pathlib import Path
 
 from layoutc.codegen import body, sizes, spell
 from layoutc.codegen.layouts import AxisNames
-from layoutc.codegen.names import identifier
+from layoutc.codegen.names import FIXED, identifier
 from layoutc.codegen.operations import JAX_DTYPES
-from layoutc.codegen.tree import Call, Expr, Function, Literal, Name, Statement, Tuple
+from layoutc.codegen.tree import Call, Expr, Function, Literal, Name, Tuple
 from layoutc.dsl.program import Dtype, Program
 
 HELPERS = {
@@ -64,7 +63,7 @@ def emit(program: Program, mesh: Mapping[str, int]) -> str:
         raise ValueError(f"{program.name} has no mesh axis")
     axes, name = AxisNames.of(program.axes), identifier(program.name)
     chip, reference = _functions(program, name, axes)
-    functions = spell.statements([chip]) + ["", ""] + spell.statements([reference])
+    functions = [*spell.statements([chip]), "", "", *spell.statements([reference])]
     fixed = _Fixed(name)
     used = [h for h in HELPERS if re.search(rf"\b{h}\(", "\n".join(functions))]
     tables = "\n".join(_tables(program, mesh, axes))
@@ -168,10 +167,12 @@ class _Fixed:
     """The text of `layoutc.codegen.fixed`, by definition, with the program's function named."""
 
     def __init__(self, name: str) -> None:
-        source = Path(__file__).with_name("fixed.py").read_text(encoding="utf-8")
+        source = FIXED.read_text(encoding="utf-8")
         self._lines = re.sub(r"\bprogram\(", f"{name}(", source).splitlines()
         self._nodes = {_defined(n): n for n in ast.parse(source).body}
-        self._imports = [n for n in ast.parse(source).body if isinstance(n, ast.Import | ast.ImportFrom)]
+        self._imports = [
+            n for n in ast.parse(source).body if isinstance(n, ast.Import | ast.ImportFrom)
+        ]
 
     def imports(self) -> str:
         first, last = self._imports[0], self._imports[-1]
@@ -183,7 +184,11 @@ class _Fixed:
 
     def always(self) -> list[str]:
         """The names of the parts that every module has, in the file's order."""
-        skipped = STAND_INS | {part for parts in HELPERS.values() for part in parts} | {"", "Tensor", "ABSTRACT_MESH"}
+        skipped = (
+            STAND_INS
+            | {part for parts in HELPERS.values() for part in parts}
+            | {"", "Tensor", "ABSTRACT_MESH"}
+        )
         return [n for n in self._nodes if n not in skipped]
 
 

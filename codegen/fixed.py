@@ -63,7 +63,8 @@ def reference(*arrays: Any) -> Any:
 
 def product(spec: str, left: jax.Array, right: jax.Array, dtype: Any) -> jax.Array:
     """The einsum of two blocks: accumulated in f32, stored in `dtype`."""
-    return jnp.einsum(spec, left, right, preferred_element_type=jnp.float32).astype(dtype)
+    exact: jax.Array = jnp.einsum(spec, left, right, preferred_element_type=jnp.float32)
+    return exact.astype(dtype)
 
 
 def own_part(block: jax.Array, dim: int, axes: str | tuple[str, ...]) -> jax.Array:
@@ -178,8 +179,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     dtype = FLOATS[flags.dtype] if flags.dtype else DTYPE
     try:
         arrays = make_inputs(mesh, flags.seed, dtype=dtype, **sizes)
-    except ValueError as error:
-        print(f"error: {error}", file=sys.stderr)
+    except ValueError as refusal:
+        print(f"error: {refusal}", file=sys.stderr)
         return 2
     whole = [
         part(name, DIMS | sizes, flags.seed, dtype, (slice(None),) * array.ndim)
@@ -253,9 +254,10 @@ def start() -> None:
     """Before anything runs: meet the other hosts, or simulate the devices that are missing."""
     if "JAX_COORDINATOR_ADDRESS" in os.environ:
         # What is not said here, JAX finds out from the cluster it runs on.
-        said = {"num_processes": "JAX_NUM_PROCESSES", "process_id": "JAX_PROCESS_ID"}
-        numbers = {key: int(os.environ[v]) for key, v in said.items() if v in os.environ}
-        jax.distributed.initialize(**numbers)
+        count, this = os.environ.get("JAX_NUM_PROCESSES"), os.environ.get("JAX_PROCESS_ID")
+        jax.distributed.initialize(
+            num_processes=int(count) if count else None, process_id=int(this) if this else None
+        )
     have, need = jax.device_count(), math.prod(MESH.values())
     if have < need and jax.process_count() == 1:
         print(f"MESH has {need} chips and there are {have} devices: simulating {need} on the CPU")

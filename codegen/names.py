@@ -1,23 +1,26 @@
 """How the program's names are spelled in Python.
 
-Tensors' names were checked by the grammar, so only clashes matter: Python's keywords, and
-the names that an emitted module uses itself. A file's stem may be anything.
+Tensors' names were checked by the grammar, so only clashes matter: Python's keywords, and the
+names that an emitted function uses itself. A file's stem may be anything.
 """
 
 from __future__ import annotations
 
+import ast
 import builtins
 import keyword
 import re
 from collections.abc import Iterable
+from functools import cache
+from pathlib import Path
 
-MODULE = frozenset(
-    "annotations argparse functools math os statistics sys time zlib jax jnp np lax P "
-    "AbstractMesh AxisType Mesh NamedSharding NamedTuple Any Sequence Tensor "
-    "product own_part permute _chips reorder make_mesh make_inputs checked_sizes extents part "
-    "reference main start options shrunk worst median_ms block carry weights dtype _".split()
+FIXED = Path(__file__).with_name("fixed.py")
+
+USED = frozenset(
+    {"jax", "jnp", "lax", "float", "product", "own_part", "reorder", "permute"}
+    | {"block", "carry", "weights", "dtype"}
 )
-"""What the fixed text defines and imports (a test holds this list against it)."""
+"""What stands in the emitted functions beside the program's own names."""
 
 
 def respelled(names: Iterable[str]) -> dict[str, str]:
@@ -46,10 +49,27 @@ def identifier(stem: str) -> str:
     text = re.sub(r"[^0-9A-Za-z_]", "_", stem) or "program"
     if text[0].isdigit() or text.startswith("__"):
         text = "_" + text.lstrip("_")
-    while _reserved(text) or text.isupper() or hasattr(builtins, text):
-        text += "_" if not text.isupper() else "_program"
+    while keyword.iskeyword(text) or hasattr(builtins, text) or text in fixed_names():
+        text += "_"
     return text
 
 
+@cache
+def fixed_names() -> frozenset[str]:
+    """Every name in the fixed text, local ones too: the program's function is called there."""
+    names = set("_")
+    for node in ast.walk(ast.parse(FIXED.read_text(encoding="utf-8"))):
+        match node:
+            case ast.Name(id=name) | ast.arg(arg=name) | ast.FunctionDef(name=name):
+                names.add(name)
+            case ast.ClassDef(name=name):
+                names.add(name)
+            case ast.ImportFrom(names=aliases) | ast.Import(names=aliases):
+                names |= {alias.asname or alias.name for alias in aliases}
+            case _:
+                pass
+    return frozenset(names - {"program"})
+
+
 def _reserved(text: str) -> bool:
-    return keyword.iskeyword(text) or text in MODULE
+    return keyword.iskeyword(text) or text in USED

@@ -54,12 +54,10 @@ def fan_ins(program: Program) -> dict[str, str]:
                 if define.name in found:
                     found[name] = found[define.name]
             case Product(left, right):
-                for name in (left, right):
-                    if isinstance(name, str):
-                        dims = types[name].shape.names
-                        found[name] = "".join(
-                            d for d in dims if d not in define.type.shape.names
-                        )
+                for side in (left, right):
+                    if isinstance(side, str):
+                        gone = set(types[side].shape.names) - set(define.type.shape.names)
+                        found[side] = "".join(d for d in types[side].shape.names if d in gone)
             case _:
                 pass
     return found

@@ -127,9 +127,10 @@ def _commented(lines: list[str], note: str, column: int, depth: int) -> list[str
 
 
 def _target(target: Expr) -> str:
+    """An expression where a tuple needs no parentheses."""
     match target:
         case Tuple(items) if len(items) > 1:
-            return ", ".join(map(_target, items))
+            return ", ".join(map(expression, items))
         case _:
             return expression(target)
 

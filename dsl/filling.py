@@ -60,6 +60,18 @@ def hopeless(operation: Operation, written: Shape) -> tuple[Refusal, ...]:
             return ()
 
 
+def no_sum(operation: Operation, kind: str | None) -> tuple[Refusal, ...]:
+    """Why there is nothing to reduce: `kind` is what the operand was declared as, if it was."""
+    match operation:
+        case Move("all-reduce" | "reduce-scatter", axes, name) if kind:
+            article = "an" if kind == "input" else "a"
+            what = f"{operation.kind}({letters(axes)})"
+            message = f"{what} has nothing to reduce: {name} is {article} {kind}, never partial"
+            return (Refusal(message, at="axes", origin=name, note="declared here"),)
+        case _:
+            return ()
+
+
 def _still_there(operation: Move, written: Shape) -> tuple[Refusal, ...]:
     left = tuple(a for a in operation.axes if not written.whole_over(a))
     if not left:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from layoutc.dsl import syntax
 from layoutc.dsl.dtypes import derived_dtype, dtype_refusal
 from layoutc.dsl.errors import Span
-from layoutc.dsl.filling import hopeless
+from layoutc.dsl.filling import hopeless, no_sum
 from layoutc.dsl.header import read_dtype
 from layoutc.dsl.layouts import read_shape
 from layoutc.dsl.operations import operand_words, read_operation
@@ -109,7 +109,7 @@ def _result(
     verdict = (
         infer(operation, held, written, dtype)
         if explicit
-        else _with_holes(operation, held, written)
+        else _with_holes(operation, held, written, scope)
     )
     if isinstance(verdict, Shape):
         return Type(verdict, dtype)
@@ -119,16 +119,17 @@ def _result(
 
 
 def _with_holes(
-    operation: Operation, held: dict[str, Held], written: Shape | None
+    operation: Operation, held: dict[str, Held], written: Shape | None, scope: Scope
 ) -> Shape | tuple[Refusal, ...]:
     """Where layouts are to be solved: the dims, and what no layout could make right."""
     names = {name: operand.shape.names for name, operand in held.items()}
     dims = dims_of(operation, names, written.names if written else None)
     if isinstance(dims, Refusal):
         return (dims,)
-    if written is None:
-        return whole(dims, "?")
-    return hopeless(operation, written) or written
+    refusals = no_sum(operation, scope.names[operands(operation)[0]].kind)
+    if written:
+        return refusals or hopeless(operation, written) or written
+    return refusals or whole(dims, "?")
 
 
 def _because(operation: Operation, held: dict[str, Held], result: Type) -> str:

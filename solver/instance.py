@@ -7,7 +7,7 @@ that a pass takes is the business of `layoutc.solver.search`.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import product
 
 import numpy as np
@@ -46,6 +46,22 @@ class Limits:
 
     stored: tuple[tuple[int, Flags], ...] = ()
     steps: tuple[tuple[int, Flags], ...] = ()
+
+    def storing(self, variable: int, nodes: Flags) -> Limits:
+        """These limits and one more on a variable."""
+        return replace(self, stored=_narrowed(self.stored, variable, nodes))
+
+    def sharing(self, step: int, masks: Flags) -> Limits:
+        """These limits and one more on a step."""
+        return replace(self, steps=_narrowed(self.steps, step, masks))
+
+
+def _narrowed(
+    limits: tuple[tuple[int, Flags], ...], key: int, flags: Flags
+) -> tuple[tuple[int, Flags], ...]:
+    before = dict(limits).get(key)
+    rest = tuple(pair for pair in limits if pair[0] != key)
+    return (*rest, (key, flags if before is None else before & flags))
 
 
 @dataclass(frozen=True, slots=True)

@@ -109,7 +109,9 @@ def _confined(factor: Bounded, kept: dict[int, Ints], domains: dict[int, int]) -
     if isinstance(factor, Ways):
         starts, ends = (n[kept[v]] for n, v in zip(factor.nodes, factor.scope, strict=True))
         first, *rest = factor.routes.between(starts, ends)
-        return Table(factor.scope, (first * factor.rate, *rest))
+        # Where nothing is counted for moving, what can't be reached stays out of reach.
+        seconds = first * factor.rate if factor.rate else np.where(np.isfinite(first), 0.0, np.inf)
+        return Table(factor.scope, (seconds, *rest))
     if isinstance(factor, Table):
         block = np.ix_(*(kept[v] for v in factor.scope))
         return Table(factor.scope, tuple(c[block] for c in factor.costs))

@@ -24,7 +24,6 @@ from layoutc.solver.instance import Found, Instance, Limits, Weights
 from layoutc.solver.machine import Machine
 from layoutc.solver.meshes import Mesh, distinct, named_axes
 from layoutc.solver.problem import Problem, build
-from layoutc.solver.relations import Flags
 
 Minimize = Literal["time", "communication"]
 
@@ -113,6 +112,39 @@ def search(program: Program, chips: int, machine: Machine, minimize: Minimize) -
     return Outcome(queue.answers, sorted(worse, key=lambda pair: pair[0]))
 
 
+def tidied(answer: Answer) -> Found:
+    """The answer with ties settled (see `Instance.solve`), no worse than it was found.
+
+    Equal sums can have another maximum. Where the tidy assignment loses by that, ties are
+    settled only among those that store and share everything as the answer does.
+    """
+    instance, limits = answer.node.instance, answer.node.limits
+    tidy = instance.solve(answer.weights, limits, tidy=True)
+    if _as_good(tidy, answer):
+        return tidy
+    return instance.solve(answer.weights, _alike(instance, limits, answer.found), tidy=True)
+
+
+def _as_good(found: Found, answer: Answer) -> bool:
+    if answer.weights == TRAFFIC:
+        return found.compute <= answer.found.compute * (1 + TOLERANCE)
+    return _time(found) <= answer.value * (1 + TOLERANCE)
+
+
+def _alike(instance: Instance, limits: Limits, found: Found) -> Limits:
+    """Limits to what stores each value in as many bytes, and shares each matmul as widely."""
+    for value in instance.problem.values:
+        root = instance.problem.find(value.root)
+        held = instance.held(instance.problem.space(root))
+        if value.stored:
+            limits = limits.storing(root, held == held[found.nodes[root]])
+    for number, step in enumerate(instance.problem.steps):
+        if step.used is not None:
+            mine = instance.chips[step.used[instance.row(step, found.nodes)]]
+            limits = limits.sharing(number, instance.chips == mine)
+    return limits
+
+
 def _instances(program: Program, chips: int, machine: Machine) -> list[Instance]:
     """One instance a mesh; axes of one chip that nobody names play no part in it."""
     named = named_axes(program)
@@ -151,14 +183,16 @@ def _settle(queue: _Queue, node: Node, relaxed: Relaxed) -> None:
     """Keeps what is proven; puts back what is not, in two halves."""
     seen = queue.values.get(id(node.instance), np.inf)
     queue.values[id(node.instance)] = min(seen, relaxed.value)
-    if relaxed.value <= node.bound * (1 + TOLERANCE):
+    halves = _halves(node, relaxed)
+    # Relaxations that store and share alike differ in nothing that is not additive.
+    if relaxed.value <= node.bound * (1 + TOLERANCE) or not halves:
         if relaxed.value <= queue.best * (1 + TOLERANCE):
             queue.accept(Answer(node, relaxed.weights, relaxed.value, relaxed.found))
         return
     if np.isfinite(relaxed.value) and relaxed.value < queue.best * (1 - TOLERANCE):
         queue.best, queue.answers = relaxed.value * (1 + TOLERANCE), []
     if node.bound <= queue.best * (1 + TOLERANCE):
-        for limits in _halves(node, relaxed):
+        for limits in halves:
             queue.push(replace(node, limits=limits))
 
 
@@ -215,7 +249,7 @@ def _halves(node: Node, relaxed: Relaxed) -> list[Limits]:
     """Two parts of a branch that keep the two relaxations apart."""
     one, other = relaxed.found, relaxed.other
     choices = [*_storage(node, one, other), *_sharing(node, one, other)]
-    return max(choices, key=lambda choice: choice[0])[1]
+    return max(choices, key=lambda choice: choice[0])[1] if choices else []
 
 
 def _storage(node: Node, one: Found, other: Found) -> Iterator[tuple[float, list[Limits]]]:
@@ -228,14 +262,7 @@ def _storage(node: Node, one: Found, other: Found) -> Iterator[tuple[float, list
         if value.stored and sizes[0] != sizes[1]:
             small = held <= min(sizes)
             seconds = abs(sizes[0] - sizes[1]) * value.stored / instance.machine.memory_bandwidth
-            before = dict(limits.stored).get(root, np.ones(len(held), dtype=bool))
-            yield (
-                seconds,
-                [
-                    replace(limits, stored=_with(limits.stored, root, before & part))
-                    for part in (small, ~small)
-                ],
-            )
+            yield seconds, [limits.storing(root, part) for part in (small, ~small)]
 
 
 def _sharing(node: Node, one: Found, other: Found) -> Iterator[tuple[float, list[Limits]]]:
@@ -246,17 +273,5 @@ def _sharing(node: Node, one: Found, other: Found) -> Iterator[tuple[float, list
         work = [float(flops[instance.row(step, found.nodes)]) for found in (one, other)]
         if step.used is not None and work[0] != work[1]:
             small = float(step.flops) / instance.chips <= min(work)
-            before = dict(limits.steps).get(number, np.ones(len(small), dtype=bool))
-            yield (
-                abs(work[0] - work[1]) / instance.machine.peak_flops,
-                [
-                    replace(limits, steps=_with(limits.steps, number, before & part))
-                    for part in (small, ~small)
-                ],
-            )
-
-
-def _with(
-    pairs: tuple[tuple[int, Flags], ...], key: int, flags: Flags
-) -> tuple[tuple[int, Flags], ...]:
-    return (*((k, f) for k, f in pairs if k != key), (key, flags))
+            seconds = abs(work[0] - work[1]) / instance.machine.peak_flops
+            yield seconds, [limits.sharing(number, part) for part in (small, ~small)]

@@ -13,7 +13,7 @@ from layoutc.solver.instance import Found
 from layoutc.solver.machine import Machine
 from layoutc.solver.meshes import Mesh, meshes, renamings, uneven
 from layoutc.solver.price import Prices, price
-from layoutc.solver.search import Answer, Minimize, search
+from layoutc.solver.search import Answer, Minimize, search, tidied
 from layoutc.solver.unsolvable import Unsolvable, explain
 
 
@@ -130,8 +130,7 @@ def _worth_spelling(program: Program, answers: list[Answer], machine: Machine) -
             rough = _spelled(program, answer, answer.found)
             if _memory(rough, machine) >= least:
                 continue
-        tidy = answer.node.instance.solve(answer.weights, answer.node.limits, tidy=True)
-        filled = _spelled(program, answer, tidy)
+        filled = _spelled(program, answer, tidied(answer))
         least = min(_memory(filled, machine), least or _memory(filled, machine))
         for names in renamings(program):
             yield renamed_axes(filled, names)

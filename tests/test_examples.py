@@ -78,3 +78,12 @@ def test_its_program_computes_the_same_as_one_device(
     found = re.search(r"^error (\S+)", capsys.readouterr().out, re.MULTILINE)
     assert found
     assert float(found[1]) < 1e-5
+
+
+@every_example
+def test_minimizing_communication_moves_no_more(path: Path, compiled: Any) -> None:
+    """No more work than the fastest program does, and at equal work no more bytes."""
+    fastest = compiled(path, "--chips", "64")["phases"]["main"]
+    leanest = compiled(path, "--chips", "64", "--minimize", "communication")["phases"]["main"]
+    costs = [(p["compute"]["flops"], p["communication"]["bytes"]) for p in (leanest, fastest)]
+    assert costs == sorted(costs)

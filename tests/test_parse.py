@@ -9,6 +9,9 @@ from layoutc.dsl.errors import Diagnostic, Span
 from layoutc.dsl.parse import LONGEST_LINE, MOST_STATEMENTS, parse
 from layoutc.dsl.source import LARGEST_FILE, decode
 
+PARTIAL = "a partial sum or maximum"
+OPERAND = "a name, a number or a collective"
+
 
 def only(text: str) -> syntax.Statement:
     file = parse(text, "a.layout")
@@ -92,7 +95,7 @@ def test_comments_and_blank_lines_are_kept() -> None:
         ("y = a @ b", 7, "unexpected `@`: a product is written a * b"),
         ("y = all-gather x", 16, "all-gather names its axes in parentheses, one letter each"),
         ("y = allgather(x) a", 18, "there is no allgather"),
-        ("y =", 4, "the line ends too early: expected a name, a number or a collective"),
+        ("y =", 4, f"the line ends too early: expected {OPERAND}"),
         ("y : BLE_ = a", 10, "unexpected `=`: after `_` come the axes that split the dim"),
         ("y : ble = a", 5, "unexpected `ble`: a shape starts with a dim, which is a capital"),
         ("y : BL E_x = a", 5, "a shape is written without spaces"),

@@ -56,7 +56,11 @@ class Machine(Protocol):
     def declare(self, array: Array, shape: Shape) -> Any: ...
 
     def compute(
-        self, operation: Operation, values: Mapping[str, Any], shapes: Mapping[str, Shape], to: Shape
+        self,
+        operation: Operation,
+        values: Mapping[str, Any],
+        shapes: Mapping[str, Shape],
+        to: Shape,
     ) -> Any: ...
 
     def result(self, value: Any, shape: Shape) -> Array: ...
@@ -83,7 +87,9 @@ class Dense:
         return value
 
 
-def run(program: Program, arrays: Mapping[str, Array], machine: Machine | None = None) -> list[Array]:
+def run(
+    program: Program, arrays: Mapping[str, Array], machine: Machine | None = None
+) -> list[Array]:
     """The outputs, then the caches, of `program` on whole arrays by name (stacks are stacks)."""
     machine = machine or Dense()
     types, values = program.types, dict[str, Any]()

@@ -15,6 +15,7 @@ from simulator import Simulator
 from layoutc.codegen.body import arguments
 from layoutc.codegen.emit import emit
 from layoutc.codegen.moves import changed_order
+from layoutc.codegen.names import identifier
 from layoutc.codegen.run import load
 from layoutc.dsl.program import Define, Move, Program
 
@@ -35,13 +36,7 @@ Kinds = Counter[tuple[str, tuple[str, ...]]]
 def module_of(program: Program, mesh: Mapping[str, int]) -> tuple[ModuleType, Any]:
     """The emitted module, and its function."""
     module = load(emit(program, mesh), "emitted")
-    return module, next(getattr(module, n) for n in vars(module) if n == _named(program))
-
-
-def _named(program: Program) -> str:
-    from layoutc.codegen.names import identifier
-
-    return identifier(program.name)
+    return module, getattr(module, identifier(program.name))
 
 
 def errors(program: Program, mesh: Mapping[str, int]) -> dict[str, float]:

@@ -62,11 +62,11 @@ def _conceivable(shape: Shape, axes: tuple[str, ...]) -> Iterator[tuple[Move, Sh
                 yield Move("reduce-scatter", some, "a"), landed
                 yield Move("all-to-all", some, "a"), landed
                 yield Move("slice", some, "a"), landed
-    for dim in shape:
-        for order in permutations(dim.axes):
-            moved = tuple(a for a in axes if a in order and order.index(a) != dim.axes.index(a))
+    for home in shape:
+        for order in permutations(home.axes):
+            moved = tuple(a for a in axes if a in order and order.index(a) != home.axes.index(a))
             if moved:
-                yield Move("permute", moved, "a"), shape.with_split(dim.name, order)
+                yield Move("permute", moved, "a"), shape.with_split(home.name, order)
 
 
 def _landed(shape: Shape, dim: str, order: tuple[str, ...]) -> Shape:

@@ -37,7 +37,17 @@ from layoutc.dsl.shape import Dim, Shape
 DIMS = "BLEF"
 AXES = "uvxyz"
 SIZES = (1, 2, 2, 3, 4, 5, 6, 8)
-ANYWHERE: tuple[Function, ...] = ("relu", "gelu", "gelu_erf", "silu", "sigmoid", "tanh", "square", "neg", "abs")
+ANYWHERE: tuple[Function, ...] = (
+    "relu",
+    "gelu",
+    "gelu_erf",
+    "silu",
+    "sigmoid",
+    "tanh",
+    "square",
+    "neg",
+    "abs",
+)
 TAMED: dict[Function, Function] = {
     "exp": "tanh", "exp2": "tanh", "log": "sigmoid", "sqrt": "sigmoid", "rsqrt": "sigmoid",
 }  # fmt: skip
@@ -76,7 +86,13 @@ class _Growing:
         """The program, or None if it came out too large."""
         for _ in range(2):
             self.declare("input")
-        proposals = [self.product] * 3 + [self.arithmetic, self.apply, self.reduce, self.hold, self.scaled]
+        proposals = [self.product] * 3 + [
+            self.arithmetic,
+            self.apply,
+            self.reduce,
+            self.hold,
+            self.scaled,
+        ]
         proposals += [self.move] * 4
         while len(self.items) < statements + 2:
             self.random.choice(proposals)()
@@ -139,7 +155,7 @@ class _Growing:
     def joined(self, dims: list[str], one: Shape, other: Shape) -> Shape | None:
         """The layout that two operands' own parts have, if there is one."""
         lists = [max(one.split(d), other.split(d), key=len) for d in one.names + other.names]
-        met = {d: a for d, a in zip(one.names + other.names, lists, strict=True)}
+        met = dict(zip(one.names + other.names, lists, strict=True))
         gone = [a for d, axes in met.items() if d not in dims for a in axes]
         partial = {*one.partial, *other.partial, *gone}
         try:
@@ -207,7 +223,14 @@ class _Growing:
     # Moves.
 
     def move(self) -> None:
-        kinds = [self.all_gather, self.reduction, self.reduction, self.all_to_all, self.slice, self.permute]
+        kinds = [
+            self.all_gather,
+            self.reduction,
+            self.reduction,
+            self.all_to_all,
+            self.slice,
+            self.permute,
+        ]
         name, shape = self.pick()
         self.random.choice(kinds)(name, shape)
 

@@ -70,7 +70,7 @@ class Simulator:
     # The notation.
 
     def place(self, shape: Shape, chip: Chip) -> tuple[slice, ...]:
-        """Where in the whole a chip's block lies: axes are digits, the first the most significant."""
+        """Where a chip's block lies in the whole: axes are digits, the first most significant."""
         at = dict(zip(self.mesh, chip, strict=True))
         slices = []
         for dim, size in zip(shape, shape.local(self.sizes, self.mesh), strict=True):
@@ -113,7 +113,9 @@ class Simulator:
 
     def group(self, chip: Chip, axes: Sequence[str]) -> list[Chip]:
         """The chips that differ from `chip` along `axes` only."""
-        along = [range(n) if a in axes else (chip[i],) for i, (a, n) in enumerate(self.mesh.items())]
+        along = [
+            range(n) if a in axes else (chip[i],) for i, (a, n) in enumerate(self.mesh.items())
+        ]
         return list(product(*along))
 
     def cut(self, held: Blocks, before: Shape, to: Shape, chip: Chip) -> Array:
