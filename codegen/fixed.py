@@ -63,8 +63,8 @@ def reference(*arrays: Any) -> Any:
 
 def product(spec: str, left: jax.Array, right: jax.Array, dtype: Any) -> jax.Array:
     """The einsum of two blocks: accumulated in f32, stored in `dtype`."""
-    exact: jax.Array = jnp.einsum(spec, left, right, preferred_element_type=jnp.float32)
-    return exact.astype(dtype)
+    exact = jnp.einsum(spec, left, right, preferred_element_type=jnp.float32)
+    return jnp.astype(exact, dtype)
 
 
 def own_part(block: jax.Array, dim: int, axes: str | tuple[str, ...]) -> jax.Array:
