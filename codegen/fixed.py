@@ -64,7 +64,7 @@ def reference(*arrays: Any) -> Any:
 def product(spec: str, left: jax.Array, right: jax.Array, dtype: Any) -> jax.Array:
     """The einsum of two blocks: accumulated in f32, stored in `dtype`."""
     exact = jnp.einsum(spec, left, right, preferred_element_type=jnp.float32)
-    return jnp.astype(exact, dtype)
+    return exact.astype(dtype)
 
 
 def own_part(block: jax.Array, dim: int, axes: str | tuple[str, ...]) -> jax.Array:
@@ -90,7 +90,8 @@ def permute(block: jax.Array, held: tuple[str, ...], wanted: tuple[str, ...]) ->
     """Hand each block to the chip that wants it: a dim split over `held` is split over `wanted`."""
     axes = tuple(a for a in MESH if a in held)  # JAX wants the mesh's order
     pairs = zip(_chips(held, axes), _chips(wanted, axes), strict=True)
-    return lax.ppermute(block, axes, list(pairs))
+    moved: jax.Array = lax.ppermute(block, axes, list(pairs))
+    return moved
 
 
 def _chips(order: tuple[str, ...], axes: tuple[str, ...]) -> list[int]:

@@ -26,11 +26,11 @@ class Block:
 
 def check_open(line: syntax.OpenLine, scope: Scope) -> Block:
     """The block that a line opens."""
-    value = size(line.count.text)
+    value = size(line.repetitions.text)
     if isinstance(value, str):
-        spelled = line.count.text[:24]
+        spelled = line.repetitions.text[:24]
         message = f"repeat {spelled} {value.replace('a size', 'a count')}"
-        scope.header.refuse(message, line.count.span)
+        scope.header.refuse(message, line.repetitions.span)
         value = 1
     scope.block = line.span.line
     return Block(line.span, scope.header.settings.repeat or value)

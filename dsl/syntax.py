@@ -1,26 +1,26 @@
 """The syntax tree: what a file says, line by line, before anyone asks whether it is right.
 
 A line is a statement, so the tree is a list of lines; `repeat 118 {` and `}` are lines too.
-Every word has its place, for errors to point at, and comments are kept, for `fmt`.
+Every word has its place, for errors to point at, and comments are kept, for `fmt`. Named tuples,
+unlike the dataclasses of the later stages: there are many of them, each takes an eighth of a
+dataclass's time to make, and `check` is to feel instant.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from layoutc.dsl.errors import Diagnostic, Span
 
 
-@dataclass(frozen=True, slots=True)
-class Word:
+class Word(NamedTuple):
     """A name, a dim, an axis, a sign: anything that is spelled in one piece."""
 
     text: str
     span: Span
 
 
-@dataclass(frozen=True, slots=True)
-class Numeral:
+class Numeral(NamedTuple):
     """A number, as it is spelled in the file."""
 
     text: str
@@ -33,8 +33,7 @@ Operand = Word | Numeral
 # Shapes.
 
 
-@dataclass(frozen=True, slots=True)
-class DimText:
+class DimText(NamedTuple):
     """`E`, `E_xy` or `E_{xy}`; each axis is a word of one letter."""
 
     name: Word
@@ -43,8 +42,7 @@ class DimText:
     span: Span
 
 
-@dataclass(frozen=True, slots=True)
-class PartialText:
+class PartialText(NamedTuple):
     """`(partialsum-x)` or `(partialmax-x)`; `reduction` is "sum" or "max"."""
 
     reduction: str
@@ -52,8 +50,7 @@ class PartialText:
     span: Span
 
 
-@dataclass(frozen=True, slots=True)
-class ShapeText:
+class ShapeText(NamedTuple):
     """`BLE_yz(partialsum-x)?`"""
 
     dims: tuple[DimText, ...]
@@ -62,8 +59,7 @@ class ShapeText:
     span: Span
 
 
-@dataclass(frozen=True, slots=True)
-class Annotation:
+class Annotation(NamedTuple):
     """A shape, and the dtype after it if there is one."""
 
     shape: ShapeText
@@ -73,16 +69,14 @@ class Annotation:
 # Operations.
 
 
-@dataclass(frozen=True, slots=True)
-class Alias:
+class Alias(NamedTuple):
     """`a`, all by itself."""
 
     operand: Operand
     span: Span
 
 
-@dataclass(frozen=True, slots=True)
-class Binary:
+class Binary(NamedTuple):
     """`a * b`, with any of the four signs."""
 
     sign: Word
@@ -91,8 +85,7 @@ class Binary:
     span: Span
 
 
-@dataclass(frozen=True, slots=True)
-class Argument:
+class Argument(NamedTuple):
     """What stands in brackets: `F`, `L -> M` (`value` is M) or `eps=1e-6`."""
 
     key: Word
@@ -100,8 +93,7 @@ class Argument:
     span: Span
 
 
-@dataclass(frozen=True, slots=True)
-class Call:
+class Call(NamedTuple):
     """`gelu(h)`, `sum[F](a)`. Any name will do here: the checker knows which there are."""
 
     function: Word
@@ -110,8 +102,7 @@ class Call:
     span: Span
 
 
-@dataclass(frozen=True, slots=True)
-class Moving:
+class Moving(NamedTuple):
     """`all-gather(yz) x`; `axes_span` is what stands between the parentheses."""
 
     kind: Word
@@ -127,8 +118,7 @@ OperationText = Alias | Binary | Call | Moving
 # Statements.
 
 
-@dataclass(frozen=True, slots=True)
-class DimEntry:
+class DimEntry(NamedTuple):
     """`B`, `B=512` or `H=48 padded 64`."""
 
     name: Word
@@ -136,16 +126,14 @@ class DimEntry:
     padded: Numeral | None
 
 
-@dataclass(frozen=True, slots=True)
-class DimsLine:
+class DimsLine(NamedTuple):
     """`dims B=512 L=1`"""
 
     entries: tuple[DimEntry, ...]
     span: Span
 
 
-@dataclass(frozen=True, slots=True)
-class MeshEntry:
+class MeshEntry(NamedTuple):
     """`x`, `x=4`, `d:data` or `t:model=8`."""
 
     name: Word
@@ -153,32 +141,28 @@ class MeshEntry:
     size: Numeral | None
 
 
-@dataclass(frozen=True, slots=True)
-class MeshLine:
+class MeshLine(NamedTuple):
     """`mesh x=4 y z`"""
 
     entries: tuple[MeshEntry, ...]
     span: Span
 
 
-@dataclass(frozen=True, slots=True)
-class DtypeLine:
+class DtypeLine(NamedTuple):
     """`dtype bf16`"""
 
     dtype: Word
     span: Span
 
 
-@dataclass(frozen=True, slots=True)
-class OrderLine:
+class OrderLine(NamedTuple):
     """`order free`"""
 
     order: Word
     span: Span
 
 
-@dataclass(frozen=True, slots=True)
-class PhaseLine:
+class PhaseLine(NamedTuple):
     """`phase decode : B=512 weight=64`"""
 
     name: Word
@@ -186,8 +170,7 @@ class PhaseLine:
     span: Span
 
 
-@dataclass(frozen=True, slots=True)
-class DeclareLine:
+class DeclareLine(NamedTuple):
     """`input x : BLE?`; `kind` is input, weight or cache."""
 
     kind: Word
@@ -196,8 +179,7 @@ class DeclareLine:
     span: Span
 
 
-@dataclass(frozen=True, slots=True)
-class DefineLine:
+class DefineLine(NamedTuple):
     """`h : BLF? = x * w_in`"""
 
     name: Word
@@ -206,24 +188,21 @@ class DefineLine:
     span: Span
 
 
-@dataclass(frozen=True, slots=True)
-class Leaving:
+class Leaving(NamedTuple):
     """`y`, or `y -> x`."""
 
     name: Word
     like: Word | None
 
 
-@dataclass(frozen=True, slots=True)
-class OutputLine:
+class OutputLine(NamedTuple):
     """`output y -> x`, `output a, b`"""
 
     leaving: tuple[Leaving, ...]
     span: Span
 
 
-@dataclass(frozen=True, slots=True)
-class NextLine:
+class NextLine(NamedTuple):
     """`next x = y`"""
 
     carried: Word
@@ -231,23 +210,20 @@ class NextLine:
     span: Span
 
 
-@dataclass(frozen=True, slots=True)
-class OpenLine:
+class OpenLine(NamedTuple):
     """`repeat 118 {`"""
 
-    count: Numeral
+    repetitions: Numeral
     span: Span
 
 
-@dataclass(frozen=True, slots=True)
-class CloseLine:
+class CloseLine(NamedTuple):
     """`}`"""
 
     span: Span
 
 
-@dataclass(frozen=True, slots=True)
-class BrokenLine:
+class BrokenLine(NamedTuple):
     """A line that could not be read.
 
     `head` is its first word; `name` is what it seems to define, so that the uses of that name
@@ -275,16 +251,14 @@ Statement = (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class Line:
+class Line(NamedTuple):
     """One line of a file: a statement, a comment (with its `#`), both, or neither."""
 
     statement: Statement | None
     comment: str
 
 
-@dataclass(frozen=True, slots=True)
-class File:
+class File(NamedTuple):
     """A file as it was read. `errors` are those of its lines that could not be."""
 
     name: str

@@ -14,7 +14,6 @@ from math import prod
 
 from layoutc import document, files, options
 from layoutc.dsl.errors import count, render
-from layoutc.dsl.formatter import format_file
 from layoutc.dsl.program import Program
 from layoutc.pipeline import WrongCall, WrongFile, checked, emitted, planned, read
 from layoutc.terminal import show
@@ -88,6 +87,8 @@ def _check(chosen: argparse.Namespace) -> int:
 
 def _fmt(chosen: argparse.Namespace) -> int:
     """Formats what can be read; a file with errors of spelling is left as it is."""
+    from layoutc.dsl.formatter import format_file
+
     changed: list[str] = []
 
     def work(path: str) -> None:

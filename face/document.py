@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
@@ -17,6 +16,8 @@ Document = dict[str, Any]
 
 def dumped(document: Document) -> str:
     """The document as text, ending in a newline."""
+    import json
+
     return json.dumps(document, indent=2, ensure_ascii=False) + "\n"
 
 

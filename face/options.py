@@ -33,10 +33,9 @@ def parser() -> argparse.ArgumentParser:
     return top
 
 
-Commands = "argparse._SubParsersAction[argparse.ArgumentParser]"
-
-
-def _command(commands: Commands, name: str, purpose: str) -> argparse.ArgumentParser:
+def _command(
+    commands: argparse._SubParsersAction[argparse.ArgumentParser], name: str, purpose: str
+) -> argparse.ArgumentParser:
     made = commands.add_parser(name, help=purpose, description=purpose, allow_abbrev=False)
     made.add_argument("--json", action="store_true", help="one JSON document on standard output")
     return made
