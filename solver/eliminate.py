@@ -66,10 +66,10 @@ def minimise(domains: dict[int, int], factors: Iterable[Factor]) -> tuple[dict[i
     pool, steps = list(factors), []
     constant = [t.costs for t in pool if not t.scope]
     pool = [f for f in pool if f.scope]
-    left = set(domains)
-    while left:
-        variable = min(left, key=lambda v: _work(v, pool, domains))
-        left.remove(variable)
+    work = {v: _work(v, pool, domains) for v in domains}
+    while work:
+        variable = min(work, key=work.__getitem__)
+        del work[variable]
         mine = [f for f in pool if variable in f.scope]
         pool = [f for f in pool if variable not in f.scope]
         table, best = _eliminate(variable, mine, domains)
@@ -78,6 +78,8 @@ def minimise(domains: dict[int, int], factors: Iterable[Factor]) -> tuple[dict[i
             pool.append(table)
         else:
             constant.append(table.costs)
+        for touched in {v for f in mine for v in f.scope} & work.keys():
+            work[touched] = _work(touched, pool, domains)
     total = tuple(sum(parts, np.zeros(())) for parts in zip(*constant, strict=True))
     if not np.isfinite(total[0]):
         raise Infeasible

@@ -13,7 +13,7 @@ from itertools import product
 import numpy as np
 
 from layoutc.dsl.shape import Reduction
-from layoutc.solver.eliminate import Costs, Infeasible, Rows, Table
+from layoutc.solver.eliminate import TOLERANCE, Costs, Infeasible, Rows, Table
 from layoutc.solver.machine import Machine
 from layoutc.solver.problem import Problem, Step, Value, trees
 from layoutc.solver.relations import Flags
@@ -76,10 +76,15 @@ class Found:
 
 
 class Instance:
-    """`problem` on `mesh`. Raises `Infeasible` if a tensor has no layout that divides it."""
+    """`problem` on `mesh`, moves priced exactly, or for large K.
 
-    def __init__(self, problem: Problem, mesh: Mapping[str, int], machine: Machine) -> None:
-        self.problem, self.mesh, self.machine = problem, mesh, machine
+    Raises `Infeasible` if a tensor has no layout that divides it.
+    """
+
+    def __init__(
+        self, problem: Problem, mesh: Mapping[str, int], machine: Machine, large: bool = False
+    ) -> None:
+        self.problem, self.mesh, self.machine, self.large = problem, mesh, machine, large
         self.sizes = {d: s for d, s in problem.program.dims.items() if s is not None}
         self.chips = chips_of(problem.axes, mesh)
         self._routes: dict[tuple[Space, Reduction, int, bool, bool], Routes] = {}
@@ -136,7 +141,7 @@ class Instance:
         return bool(root.allowed[root.space.partial != 0].any())
 
     def _received(self, space: Space, reduction: Reduction) -> Floats:
-        received = space.received(self.sizes, self.mesh)
+        received = space.received(self.sizes, self.mesh, self.large)
         if reduction == "sum":
             return received
         return received[np.isin(space.edges("sum").kinds, [1], invert=True)]
@@ -154,10 +159,15 @@ class Instance:
         common += self._steps(weights, limits, domains, tidy)
         common += self._read(domains) if tidy else ()
         best: tuple[tuple[float, ...], dict[int, int], tuple[tuple[Edge, ...], ...]] | None = None
+        ceiling = np.inf
         for forest in product(*(self._trees(v) for v in self.problem.values)):
-            found = self._solve_forest(forest, weights, domains, common, tidy)
+            found = self._solve_forest(forest, weights, domains, common, tidy, ceiling)
             if found is not None and (best is None or found[0] < best[0]):
                 best = (*found, forest)
+                # Of trees that cost the same only a tidy search wants to see more than one.
+                ceiling = best[0][0] * (1 + TOLERANCE if tidy else 1 - TOLERANCE)
+            if not weights.communication and best is not None:
+                break  # Where moving costs nothing one tree is as good as another.
         if best is None:
             raise Infeasible
         return self._found(best[1], best[2])
@@ -169,6 +179,7 @@ class Instance:
         domains: dict[int, Ints],
         common: list[Bounded],
         tidy: bool,
+        ceiling: float,
     ) -> tuple[tuple[float, ...], dict[int, int]] | None:
         own = dict(domains)
         for value, tree in zip(self.problem.values, forest, strict=True):
@@ -177,7 +188,7 @@ class Instance:
                     own[end] = self._branching(value)
         factors = [*common, *self._edges(forest, weights, own, tidy)]
         try:
-            places, total = minimise_near({v: len(d) for v, d in own.items()}, factors)
+            places, total = minimise_near({v: len(d) for v, d in own.items()}, factors, ceiling)
         except Infeasible:
             return None
         nodes = {v: int(own[v][i]) for v, i in places.items()}
@@ -282,7 +293,7 @@ class Instance:
         if step.edges is None:
             return np.zeros(len(step.columns[0]))
         space = self.problem.variables[step.scope[0]].space
-        received = space.received(self.sizes, self.mesh)[step.edges]
+        received = space.received(self.sizes, self.mesh, self.large)[step.edges]
         return received * step.itemsize * step.times / self.machine.network_bandwidth
 
     def _found(self, nodes: dict[int, int], forest: tuple[tuple[Edge, ...], ...]) -> Found:

@@ -61,16 +61,16 @@ def bounds(domains: dict[int, int], factors: Sequence[Bounded]) -> dict[int, Flo
 
 
 def minimise_near(
-    domains: dict[int, int], factors: Sequence[Bounded]
+    domains: dict[int, int], factors: Sequence[Bounded], ceiling: float = np.inf
 ) -> tuple[dict[int, int], Costs]:
     """What `minimise` finds, looking only at values whose bounds are near the least.
 
     What is left out costs more than the threshold: a minimum below it is the minimum of all.
-    Raises `Infeasible`.
+    Raises `Infeasible`, also where nothing below `ceiling` is to be had.
     """
     bound = bounds(domains, factors)
     least = max(float(b.min()) for b in bound.values())
-    if not np.isfinite(least):
+    if not np.isfinite(least) or least > ceiling:
         raise Infeasible
     for slack in WIDENING:
         threshold = least + abs(least) * slack

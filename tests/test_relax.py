@@ -1,0 +1,71 @@
+"""Bounds are bounds, and a search near them finds what a search of everything finds."""
+
+from itertools import product
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from layoutc.solver.eliminate import Factor, Infeasible, Rows, Table, minimise
+from layoutc.solver.relax import bounds, minimise_near
+
+
+@st.composite
+def problems(draw: st.DrawFn) -> tuple[dict[int, int], list[Factor]]:
+    """Cyclic on purpose: tables between any two of up to five variables, rows over any three."""
+    domains = {v: draw(st.integers(1, 4)) for v in range(draw(st.integers(2, 5)))}
+    random = np.random.default_rng(draw(st.integers(0, 2**32 - 1)))
+    factors: list[Factor] = []
+    for _ in range(draw(st.integers(1, 6))):
+        scope = tuple(int(v) for v in random.permutation(list(domains))[:2])
+        factors.append(Table(scope, (random.integers(0, 9, [domains[v] for v in scope]) * 1.0,)))
+    for _ in range(draw(st.integers(0, 2))):
+        scope = tuple(int(v) for v in random.permutation(list(domains))[:3])
+        count = int(random.integers(1, 20))
+        columns = tuple(random.integers(0, domains[v], count) for v in scope)
+        factors.append(Rows(scope, columns, (random.integers(0, 9, count) * 1.0,)))
+    return domains, [*factors, *(Table((v,), (np.zeros(n),)) for v, n in domains.items())]
+
+
+def value(factor: Factor, values: tuple[int, ...]) -> float:
+    at = tuple(values[v] for v in factor.scope)
+    if isinstance(factor, Table):
+        return float(factor.costs[0][at])
+    rows = zip(zip(*factor.columns, strict=True), factor.costs[0], strict=True)
+    return min((float(cost) for row, cost in rows if row == at), default=float("inf"))
+
+
+@given(problems())
+def test_no_assignment_is_below_its_bounds(problem: tuple[dict[int, int], list[Factor]]) -> None:
+    domains, factors = problem
+    found = bounds(domains, factors)
+    for values in product(*(range(n) for n in domains.values())):
+        total = sum(value(f, values) for f in factors)
+        for variable, at in enumerate(values):
+            assert found[variable][at] <= total + 1e-9
+
+
+@given(problems())
+def test_near_the_bounds_is_everywhere(problem: tuple[dict[int, int], list[Factor]]) -> None:
+    domains, factors = problem
+    try:
+        _, costs = minimise(domains, factors)
+    except Infeasible:
+        with pytest.raises(Infeasible):
+            minimise_near(domains, factors)
+        return
+    values, near = minimise_near(domains, factors)
+    assert float(near[0]) == pytest.approx(float(costs[0]))
+    total = sum(value(f, tuple(values[v] for v in domains)) for f in factors)
+    assert total == pytest.approx(float(costs[0]))
+    with pytest.raises(Infeasible):
+        minimise_near(domains, factors, ceiling=-1.0)
+
+
+def test_a_tree_is_bounded_exactly() -> None:
+    """Without cycles there is nothing to copy, and bounds are what each value leads to."""
+    left = Table((0, 1), (np.array([[1.0, 5.0], [2.0, 0.0]]),))
+    right = Table((1, 2), (np.array([[3.0, 9.0], [9.0, 4.0]]),))
+    found = bounds({0: 2, 1: 2, 2: 2}, [left, right])
+    assert [list(found[v]) for v in range(3)] == [[4, 4], [4, 4], [4, 4]]
