@@ -10,12 +10,23 @@ import argparse
 import os
 import sys
 from collections.abc import Callable
+from dataclasses import replace
 from math import prod
+from typing import Literal
 
 from layoutc import document, files, options
 from layoutc.dsl.errors import count, render
 from layoutc.dsl.program import Program
-from layoutc.pipeline import WrongCall, WrongFile, checked, emitted, planned, read
+from layoutc.pipeline import (
+    Source,
+    WrongCall,
+    WrongFile,
+    checked,
+    emitted,
+    machine_called,
+    planned,
+    read,
+)
 from layoutc.terminal import show
 
 
@@ -25,7 +36,10 @@ def main(argv: list[str] | None = None) -> int:
     commands: dict[str, Callable[[argparse.Namespace], int]] = {
         "check": _check,
         "fmt": _fmt,
+        "derive": _derive,
+        "compare": _compare,
         "compile": _compile,
+        "regimes": _regimes,
     }
     try:
         return commands[chosen.command](chosen)
@@ -140,7 +154,100 @@ def _compile(chosen: argparse.Namespace) -> int:
     return 0
 
 
+def _derive(chosen: argparse.Namespace) -> int:
+    from layoutc import derive
+
+    source, program = _explicit(chosen.file, chosen)
+    chips = _chips_if_known(program, chosen)
+    found = derive.derived(source, program, chips)
+    if chosen.json:
+        sys.stdout.write(document.dumped(derive.document(found)))
+    elif chosen.latex:
+        sys.stdout.write(derive.latex(found))
+    else:
+        show(derive.report(found, _style(), chips), sys.stdout)
+    return 0
+
+
+def _compare(chosen: argparse.Namespace) -> int:
+    from layoutc import compare
+
+    first, second = (_explicit(path, chosen) for path in chosen.files)
+    found = compare.compared(first, second, chosen.chips)
+    if chosen.json:
+        sys.stdout.write(document.dumped(compare.document(found)))
+    else:
+        show(compare.report(found, _style()), sys.stdout)
+    return 0
+
+
+def _regimes(chosen: argparse.Namespace) -> int:
+    from layoutc import plot, regimes
+    from layoutc.solver.contender import Sweep
+
+    kind = plot.kind(chosen.plot) if chosen.plot else ""
+    source = read(chosen.file)
+    program = _ranging(source, chosen)
+    chips = _every_count(program, chosen) if chosen.over.name == "n" else _chips(program, chosen)
+    name, low, high = chosen.over
+    sweep = Sweep(program, name, low, high, chips, machine_called(chosen.hardware))
+    found = regimes.swept(source, sweep)
+    if chosen.plot:
+        _write(chosen.plot, plot.figure(found.large, kind))
+    if chosen.json:
+        sys.stdout.write(document.dumped(regimes.document(found)))
+        return 0
+    show(regimes.report(found), sys.stdout)
+    if chosen.plot:
+        print(f"\nwrote {chosen.plot}")
+    return 0
+
+
+def _ranging(source: Source, chosen: argparse.Namespace) -> Program:
+    """The program, the dim that grows at a power of two of its range: the file's may not divide."""
+    given, (name, low, high) = options.settings(chosen), chosen.over
+    if name != "n":
+        size = max(low, 1 << (high.bit_length() - 1))
+        given = replace(given, dims={**given.dims, name: size})
+    program = checked(source, given)
+    if name != "n" and name not in program.dims:
+        raise WrongCall(f"--over {name}: {program.name} has no dim {name}")
+    _known(program, chosen)
+    return program
+
+
+def _every_count(program: Program, chosen: argparse.Namespace) -> int:
+    """Where the number of chips is what grows, it is not given: 0. Raises `WrongCall` if it is."""
+    if chosen.chips is not None:
+        raise WrongCall("--over n goes through numbers of chips; --chips does not go with it")
+    if all(axis.size is not None for axis in program.axes):
+        raise WrongCall(f"--over n: the sizes of all mesh axes of {program.name} are given")
+    return 0
+
+
 # What the commands share.
+
+
+def _explicit(path: str, chosen: argparse.Namespace) -> tuple[Source, Program]:
+    """A program without holes. Raises `WrongFile` for one that has some."""
+    from layoutc.explicit import explicit
+
+    source = read(path)
+    program = checked(source, options.settings(chosen))
+    _known(program, chosen)
+    return source, explicit(source, program, chosen.command)
+
+
+def _style() -> Literal["unicode", "python"]:
+    """How formulas are spelled: for a terminal, or so that they can be pasted."""
+    return "unicode" if sys.stdout.isatty() else "python"
+
+
+def _chips_if_known(program: Program, chosen: argparse.Namespace) -> int | None:
+    """How many chips, where that is said or follows from a mesh without open sizes."""
+    if chosen.chips is None and any(axis.size is None for axis in program.axes):
+        return None
+    return _chips(program, chosen)
 
 
 def _known(program: Program, chosen: argparse.Namespace) -> None:
@@ -164,8 +271,8 @@ def _chips(program: Program, chosen: argparse.Namespace) -> int:
     return prod(axis.size or 1 for axis in program.axes)
 
 
-def _write(path: str, text: str) -> None:
+def _write(path: str, content: str | bytes) -> None:
     try:
-        files.write(path, text)
+        files.write(path, content)
     except OSError as error:
         raise WrongCall(f"can't write {path}: {(error.strerror or str(error)).lower()}") from None

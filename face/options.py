@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import re
 from collections.abc import Mapping
+from typing import NamedTuple
 
 from layoutc import __version__
 from layoutc.dsl.check import Settings
@@ -29,7 +30,10 @@ def parser() -> argparse.ArgumentParser:
     commands = top.add_subparsers(dest="command", required=True, metavar="COMMAND")
     _check(_command(commands, "check", "is it right? every error, or nothing and exit status 0"))
     _fmt(_command(commands, "fmt", "the canonical spelling, in place"))
+    _derive(_command(commands, "derive", "what an explicit program moves, in closed form"))
+    _compare(_command(commands, "compare", "which of two programs is cheaper, and where"))
     _compile(_command(commands, "compile", "the best mesh and layouts, and the JAX program"))
+    _regimes(_command(commands, "regimes", "which layout wins where, as one size grows"))
     return top
 
 
@@ -70,6 +74,51 @@ def _compile(command: argparse.ArgumentParser) -> None:
     command.add_argument("--hardware", default="tpu-v4-flat", metavar="NAME-OR-FILE")
     command.add_argument("--network", choices=("flat",), default="flat")
     _sizes(command)
+
+
+def _derive(command: argparse.ArgumentParser) -> None:
+    command.add_argument("file", metavar="FILE", help="- reads standard input")
+    command.add_argument("--chips", type=_count, metavar="N", help="also the best mesh of N chips")
+    command.add_argument("--latex", action="store_true", help="the equations, for LaTeX")
+    _sizes(command)
+
+
+def _compare(command: argparse.ArgumentParser) -> None:
+    command.add_argument("files", nargs=2, metavar="FILE", help="- reads standard input")
+    command.add_argument("--chips", type=_count, metavar="N", help="on N chips, by the tokens")
+    _sizes(command)
+
+
+def _regimes(command: argparse.ArgumentParser) -> None:
+    command.add_argument("file", metavar="FILE", help="- reads standard input")
+    command.add_argument(
+        "--over", required=True, type=_over, metavar="B=1..16777216",
+        help="the dim that grows, or n for the number of chips",
+    )  # fmt: skip
+    command.add_argument("--chips", type=_count, metavar="N", help="how many chips")
+    command.add_argument("--plot", metavar="OUT.svg", help="also draw it, as .svg or .png")
+    command.add_argument("--hardware", default="tpu-v4-flat", metavar="NAME-OR-FILE")
+    command.add_argument("--network", choices=("flat",), default="flat")
+    _sizes(command)
+
+
+class Over(NamedTuple):
+    """A dim, or "n" for the number of chips, and the range that it goes through."""
+
+    name: str
+    low: int
+    high: int
+
+
+def _over(text: str) -> Over:
+    found = re.fullmatch(r"([A-Z]|n)=([0-9]{1,19})\.\.([0-9]{1,19})", text)
+    if not found:
+        raise argparse.ArgumentTypeError(f"{text!r}: write it like B=1..16777216 or n=4..4096")
+    over = Over(found[1], int(found[2]), int(found[3]))
+    most = MOST_CHIPS if over.name == "n" else LARGEST
+    if not 1 <= over.low < over.high <= most:
+        raise argparse.ArgumentTypeError(f"{text!r}: from 1 up, the larger last, at most {most:,}")
+    return over
 
 
 def _count(text: str) -> int:

@@ -10,7 +10,8 @@ imported when they are first needed: `check` must feel instant.
 from __future__ import annotations
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -23,6 +24,7 @@ from layoutc.dsl.source import decode
 from layoutc.dsl.syntax import DeclareLine, DefineLine, File, MeshLine
 
 if TYPE_CHECKING:
+    from layoutc.solver.machine import Machine
     from layoutc.solver.search import Minimize
     from layoutc.solver.solve import Plan
 
@@ -64,7 +66,7 @@ def read(path: str) -> Source:
     text = decode(data)
     if isinstance(text, Diagnostic):
         raise WrongFile(empty, [text])
-    return Source(name, text, parse(text, name))
+    return Source(name, text, parse(text, "stdin" if path == "-" else path))
 
 
 def checked(source: Source, settings: Settings) -> Program:
@@ -84,19 +86,33 @@ def planned(
         WrongCall: there is no such machine.
         WrongFile: no mesh of so many chips satisfies the file.
     """
-    from layoutc.solver.machine import MachineError, load_machine
     from layoutc.solver.solve import solve
+
+    machine = machine_called(hardware)
+    with refusals(source):
+        return solve(program, chips, machine, minimize)
+
+
+def machine_called(name: str) -> Machine:
+    """The machine of that name or file. Raises `WrongCall` if there is none."""
+    from layoutc.solver.machine import MachineError, load_machine
+
+    try:
+        return load_machine(name)
+    except MachineError as error:
+        raise WrongCall(str(error)) from None
+
+
+@contextmanager
+def refusals(source: Source) -> Iterator[None]:
+    """What can't be solved leaves as `WrongFile`, at its place in the file."""
     from layoutc.solver.unsolvable import Unsolvable
 
     try:
-        machine = load_machine(hardware)
-    except MachineError as error:
-        raise WrongCall(str(error)) from None
-    try:
-        return solve(program, chips, machine, minimize)
+        yield
     except Unsolvable as error:
-        place = _place(source.tree, error.name)
-        raise WrongFile(source, [Diagnostic(error.message, place, error.hint)]) from None
+        span = place(source.tree, error.name)
+        raise WrongFile(source, [Diagnostic(error.message, span, error.hint)]) from None
 
 
 def emitted(plan: Plan) -> str:
@@ -106,7 +122,7 @@ def emitted(plan: Plan) -> str:
     return emit(plan.program, plan.mesh)
 
 
-def _place(tree: File, name: str) -> Span:
+def place(tree: File, name: str) -> Span:
     """Where a name is defined; for "", the mesh."""
     for statement in tree.statements:
         match statement:

@@ -17,7 +17,8 @@ Rows = list[list[str]]
 def report(plan: Plan, bigger: Plan | None = None) -> str:
     """The whole report, ending in a newline; `bigger` is the plan for more chips, if there is."""
     mesh = " ".join(f"{axis}={n}" for axis, n in plan.mesh.items())
-    head = f"{plan.program.name} on {plan.chips} chips ({plan.machine.name}), mesh {mesh}"
+    chips = f"{plan.chips:,} chip{'s' * (plan.chips > 1)}"
+    head = f"{plan.program.name} on {chips} ({plan.machine.name}), mesh {mesh}"
     parts = [
         f"{head}: {describe(plan.program, plan.mesh)}",
         table(tensors(plan), right=(3,)),
@@ -148,4 +149,4 @@ def _bottleneck(plan: Plan, bigger: Plan | None) -> str:
     most = max(parts, key=lambda part: parts[part])
     if bigger is None:
         return most
-    return f"{most}; {bigger.chips} chips would bring {duration(bigger.prices.seconds)}"
+    return f"{most}; {bigger.chips:,} chips would bring {duration(bigger.prices.seconds)}"

@@ -1,4 +1,4 @@
-"""The cost of an explicit program as a formula that a person reads: K large, as in the paper."""
+"""The cost of an explicit program as a formula: for large K, as in the paper, or exact."""
 
 from __future__ import annotations
 
@@ -7,22 +7,23 @@ from fractions import Fraction
 from math import gcd
 
 from layoutc.dsl.program import DTYPES, Define, Move, Program
-from layoutc.solver.collectives import moves_nothing, received_large
+from layoutc.solver.collectives import moves_nothing, received, received_large
 from layoutc.solver.monomial import Cost, Monomial
 
 
-def communication(program: Program, mesh: Mapping[str, int]) -> Cost:
-    """Elements of the program's dtype that a chip receives, K large.
+def communication(program: Program, mesh: Mapping[str, int], exact: bool = False) -> Cost:
+    """Elements of the program's dtype that a chip receives, for large K unless `exact`.
 
     Moves over axes of one chip are left out; a tensor of another dtype counts by its size.
     """
     types, total = program.types, Cost()
+    rule = received if exact else received_large
     for item, times in program.walk():
         if isinstance(item, Define) and isinstance(item.operation, Move):
             before, after = types[item.operation.operand].shape, item.type.shape
             if not moves_nothing(item.operation, before, after, mesh):
                 size = Fraction(DTYPES[item.type.dtype], DTYPES[program.dtype])
-                each = received_large(item.operation, before, after)
+                each = rule(item.operation, before, after)
                 total += each * Monomial(size * times)
     return total
 

@@ -47,8 +47,8 @@ class Monomial:
         powers = tuple(sorted((s, e) for s, e in exponents.items() if e))
         return Monomial(self.coefficient * other.coefficient, powers)
 
-    def exact(self, values: Mapping[str, int]) -> Fraction:
-        """The value at whole numbers, without rounding."""
+    def exact(self, values: Mapping[str, int | Fraction]) -> Fraction:
+        """The value at whole numbers or fractions, without rounding."""
         result = self.coefficient
         for symbol, exponent in self.powers:
             result *= Fraction(values[symbol]) ** exponent
@@ -86,8 +86,8 @@ class Cost:
         by = factor if isinstance(factor, Monomial) else Monomial(Fraction(factor))
         return Cost.of(*(term * by for term in self.terms))
 
-    def exact(self, values: Mapping[str, int]) -> Fraction:
-        """The value at whole numbers, without rounding."""
+    def exact(self, values: Mapping[str, int | Fraction]) -> Fraction:
+        """The value at whole numbers or fractions, without rounding."""
         return sum((term.exact(values) for term in self.terms), Fraction(0))
 
     def at(self, values: Mapping[str, Floats | float], out: Floats) -> Floats:

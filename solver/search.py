@@ -19,11 +19,12 @@ from typing import Literal
 import numpy as np
 
 from layoutc.dsl.program import Program
+from layoutc.solver.build import build
 from layoutc.solver.eliminate import TOLERANCE, Infeasible
 from layoutc.solver.instance import Found, Instance, Limits, Weights
 from layoutc.solver.machine import Machine
 from layoutc.solver.meshes import Mesh, distinct, named_axes
-from layoutc.solver.problem import Problem, build
+from layoutc.solver.problem import Problem
 
 Minimize = Literal["time", "communication"]
 
@@ -97,12 +98,14 @@ class Outcome:
     others: list[tuple[float, Mesh]]
 
 
-def search(program: Program, chips: int, machine: Machine, minimize: Minimize) -> Outcome:
-    """The optima of `program` on `chips` chips.
+def search(
+    program: Program, chips: int, machine: Machine, minimize: Minimize, large: bool = False
+) -> Outcome:
+    """The optima of `program` on `chips` chips, moves priced exactly or for large K.
 
     Raises `Infeasible` if no mesh has a layout for every tensor.
     """
-    instances = _instances(program, chips, machine)
+    instances = _instances(program, chips, machine, large)
     relax: Relax = _by_time
     if minimize == "communication":
         relax = _by_communication(_least_work(instances))
@@ -145,7 +148,7 @@ def _alike(instance: Instance, limits: Limits, found: Found) -> Limits:
     return limits
 
 
-def _instances(program: Program, chips: int, machine: Machine) -> list[Instance]:
+def _instances(program: Program, chips: int, machine: Machine, large: bool) -> list[Instance]:
     """One instance a mesh; axes of one chip that nobody names play no part in it."""
     named = named_axes(program)
     problems: dict[tuple[str, ...], Problem] = {}
@@ -155,7 +158,7 @@ def _instances(program: Program, chips: int, machine: Machine) -> list[Instance]
         if axes not in problems:
             problems[axes] = build(program, axes)
         try:
-            found.append(Instance(problems[axes], mesh, machine))
+            found.append(Instance(problems[axes], mesh, machine, large))
         except Infeasible:
             continue
     return found

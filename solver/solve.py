@@ -9,6 +9,7 @@ from math import inf
 from layoutc.dsl.program import Axis, Program
 from layoutc.solver.eliminate import TOLERANCE, Infeasible
 from layoutc.solver.fill import fill, renamed_axes
+from layoutc.solver.formula import communication
 from layoutc.solver.instance import Found
 from layoutc.solver.machine import Machine
 from layoutc.solver.meshes import Mesh, meshes, renamings, uneven
@@ -45,8 +46,16 @@ class Plan:
     stood: bool = False
 
 
-def solve(program: Program, chips: int, machine: Machine, minimize: Minimize = "time") -> Plan:
+def solve(
+    program: Program,
+    chips: int,
+    machine: Machine,
+    minimize: Minimize = "time",
+    large: bool = False,
+) -> Plan:
     """The best mesh and layouts for `program` on `chips` chips, proven.
+
+    With `large`, moves are weighed as for large K, as the paper does; prices stay exact.
 
     An explicit program keeps every statement as it is, and only its mesh is sought. Ties go to
     less memory a chip, then to the more even mesh, then to hidden dims split rather than tokens,
@@ -60,9 +69,9 @@ def solve(program: Program, chips: int, machine: Machine, minimize: Minimize = "
         settings = " ".join(f"--set {d}=..." for d in unsized)
         raise Unsolvable(f"{', '.join(unsized)} has no size", f"give it one: {settings}")
     if program.explicit:
-        return _placed(program, chips, machine, minimize)
+        return _placed(program, chips, machine, minimize, large)
     try:
-        outcome = search(program, chips, machine, minimize)
+        outcome = search(program, chips, machine, minimize, large)
     except Infeasible:
         raise explain(program, chips) from None
     value = outcome.answers[0].value
@@ -82,7 +91,9 @@ def objective(prices: Prices, minimize: Minimize) -> tuple[float, float]:
 # Explicit programs.
 
 
-def _placed(program: Program, chips: int, machine: Machine, minimize: Minimize) -> Plan:
+def _placed(
+    program: Program, chips: int, machine: Machine, minimize: Minimize, large: bool
+) -> Plan:
     """The best mesh for a program whose layouts stand."""
     priced = []
     for mesh in meshes(program.axes, chips):
@@ -90,7 +101,8 @@ def _placed(program: Program, chips: int, machine: Machine, minimize: Minimize) 
             prices = price(program, mesh, machine)
         except ValueError:
             continue
-        priced.append((objective(prices, minimize), mesh))
+        value = objective(prices, minimize)
+        priced.append(((value[0], _received(program, mesh)) if large else value, mesh))
     if not priced:
         raise explain(program, chips)
     best = min(value for value, _ in priced)
@@ -104,6 +116,12 @@ def _placed(program: Program, chips: int, machine: Machine, minimize: Minimize) 
     value, mesh = worse[0]
     seconds = value[0] if minimize == "time" else value[1]
     return replace(plan, runner_up=Alternative(mesh, seconds))
+
+
+def _received(program: Program, mesh: Mesh) -> float:
+    """Elements that a chip receives, K large."""
+    sizes = {d: size for d, size in program.dims.items() if size is not None}
+    return float(communication(program, mesh).exact({**sizes, **mesh}))
 
 
 def _equal(one: tuple[float, ...], other: tuple[float, ...]) -> bool:

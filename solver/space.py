@@ -118,10 +118,13 @@ class Space:
         whole = float(prod(sizes[d] for d in self.dims))
         return np.asarray(whole / parts[self.lists].prod(axis=1))
 
-    def received(self, sizes: Mapping[str, int], mesh: Mapping[str, int]) -> Floats:
+    def received(
+        self, sizes: Mapping[str, int], mesh: Mapping[str, int], large: bool = False
+    ) -> Floats:
         """[edges], the elements that a chip receives: `collectives.received`, for all at once.
 
-        For partial sums; a maximum has a subset of these edges.
+        `large` prices them as `collectives.received_large` does. For partial sums; a maximum has
+        a subset of these edges.
         """
         edges, held = self.edges("sum"), self.held(sizes, mesh)
         group = np.array([prod(mesh[a] for a in self.names(m)) for m in range(1 << len(self.axes))])
@@ -130,7 +133,7 @@ class Space:
         for number, kind in enumerate(KINDS):
             rule, own = RULES[kind], edges.kinds == number
             side = edges.target if rule.side == "after" else edges.source
-            share = 1 - 1 / chips[own] if rule.shared else chips[own] > 1
+            share = 1 - 1 / chips[own] if rule.shared and not large else chips[own] > 1
             elements[own] = rule.factor * held[side[own]] * share
         return np.where(self._idle(edges, mesh), 0.0, elements)
 

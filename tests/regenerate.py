@@ -4,12 +4,14 @@
 
 A block fenced as ```console holds `$ command` lines, each with its output below. All blocks of
 a page run in one fresh folder in which `examples/` stands; a block fenced as ```layout NAME is
-first written there as NAME. Only these commands are run: `layoutc`, `python`, `cat`.
+first written there as NAME. A figure that a command draws is put beside the page, and not compared,
+since versions of matplotlib differ. Only these commands are run: `layoutc`, `python`, `cat`.
 """
 
 import os
 import re
 import shlex
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -44,13 +46,16 @@ def measured(text: str) -> str:
     return re.sub(r"median \S+ ms", "median T ms", re.sub(r"(?m)^error \S+", "error E", text))
 
 
-def current(page: Path) -> str:
-    """The page as it would be if each of its commands were run now."""
+def current(page: Path, figures: Path | None = None) -> str:
+    """The page as it would be if each of its commands were run now, its figures in `figures`."""
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         (folder / "examples").symlink_to(ROOT / "examples")
         text = page.read_text(encoding="utf-8")
-        return FENCE.sub(lambda fence: _fence(fence, folder), text)
+        text = FENCE.sub(lambda fence: _fence(fence, folder), text)
+        for figure in folder.glob("*.svg") if figures else ():
+            shutil.copy(figure, figures / figure.name)
+        return text
 
 
 def _fence(fence: re.Match[str], folder: Path) -> str:
@@ -70,7 +75,7 @@ def _replayed(body: str, folder: Path) -> Iterator[str]:
 
 if __name__ == "__main__":
     for page in PAGES:
-        text = current(page)
+        text = current(page, figures=page.parent)
         if text != page.read_text(encoding="utf-8"):
             page.write_text(text, encoding="utf-8")
             print(f"wrote {page.relative_to(ROOT)}")

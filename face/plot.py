@@ -1,0 +1,129 @@
+"""The race as a figure, in the manner of the paper's figure 3: both axes logarithmic.
+
+Lines differ by marker and dashes as well as by colour, so that print and colour-blind readers
+lose nothing; the least is a broad band beneath them. matplotlib is imported when a figure is
+asked for, and draws without a display.
+"""
+
+from __future__ import annotations
+
+from io import BytesIO
+from typing import TYPE_CHECKING
+
+from layoutc.pipeline import WrongCall
+from layoutc.regimes import labels, pretty
+from layoutc.solver.contender import CHIPS, Contender, itemsize
+from layoutc.solver.regimes import Regimes
+from layoutc.units import size
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+KINDS = ("svg", "png")
+"""What a figure can be written as: the end of its file's name."""
+
+COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
+"""Okabe and Ito's: told apart by all kinds of colour vision."""
+
+MARKERS, DASHES = "os^Dv*Px", ("-", "--", "-.", (0, (1, 1.2)), (0, (5, 1, 1, 1, 1, 1)))
+
+Points = list[tuple[float, float]]
+
+
+def kind(path: str) -> str:
+    """What a file is written as, by its name. Raises `WrongCall` for another end than ours."""
+    end = path.rpartition(".")[2].lower()
+    if end not in KINDS:
+        raise WrongCall(f"--plot {path}: a figure's name ends in .svg or .png")
+    return end
+
+
+def figure(found: Regimes, form: str) -> bytes:
+    """The figure as a file of that kind, the same bytes each time."""
+    import matplotlib
+    from matplotlib.figure import Figure
+
+    with matplotlib.rc_context({"svg.hashsalt": "layoutc", "font.size": 9.5}):
+        drawn = Figure(figsize=(7.4, 4.8), layout="constrained")
+        _draw(drawn.add_subplot(), found)
+        out = BytesIO()
+        metadata = {"Date": None} if form == "svg" else {"Software": None}
+        drawn.savefig(out, format=form, dpi=160, metadata=metadata)
+    return out.getvalue()
+
+
+def _draw(axes: Axes, found: Regimes) -> None:
+    names = labels(found.contenders)
+    for i, contender in enumerate(found.contenders):
+        axes.plot(
+            *zip(*_line(found, contender), strict=True),
+            color=COLOURS[i % len(COLOURS)], marker=MARKERS[i % len(MARKERS)], markersize=4.5,
+            linestyle=DASHES[i % len(DASHES)], linewidth=1.4, label=names[contender], zorder=3,
+        )  # fmt: skip
+    least = _least(found)
+    axes.plot(
+        *zip(*least, strict=True), color="#F3D36B", linewidth=9, solid_capstyle="round",
+        label="the least", zorder=1,
+    )  # fmt: skip
+    axes.set_xscale("log", base=2)
+    axes.set_yscale("log")
+    _frame(axes, found)
+    _switches(axes, found)
+
+
+def _frame(axes: Axes, found: Regimes) -> None:
+    """Title, labels with units, ticks as people write numbers, the legend."""
+    from matplotlib.ticker import FuncFormatter, LogLocator, NullLocator
+
+    sweep = found.sweep
+    sizes = ", ".join(f"{d} = {n:,}" for d, n in sweep.program.dims.items() if d != sweep.over)
+    chips = "" if sweep.over == CHIPS else f" on {sweep.chips} chips"
+    what = "number of chips, n" if sweep.over == CHIPS else sweep.over
+    axes.set_title(f"{sweep.program.name}{chips}: what each chip receives", loc="left")
+    axes.set_xlabel(f"{what}    ({sizes})")
+    axes.set_ylabel("bytes received by each chip, K large")
+    axes.xaxis.set_major_locator(LogLocator(base=2, numticks=8))
+    axes.xaxis.set_minor_locator(NullLocator())
+    axes.xaxis.set_major_formatter(FuncFormatter(lambda v, _: f"{v:,.0f}"))
+    low, high = axes.get_ylim()
+    if high < 100 * low:
+        axes.yaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
+        axes.yaxis.set_minor_locator(NullLocator())
+    axes.yaxis.set_major_formatter(FuncFormatter(lambda v, _: size(v)))
+    axes.grid(which="major", color="0.9", linewidth=0.8)
+    axes.set_axisbelow(True)
+    axes.legend(framealpha=0.9, edgecolor="none", handlelength=4)
+
+
+def _switches(axes: Axes, found: Regimes) -> None:
+    """A thin line at each, its closed form above."""
+    marked = [(float(s.at), pretty(s.formula) or f"{float(s.at):,.0f}") for s in found.switches]
+    for at, _ in marked:
+        axes.axvline(at, color="0.45", linewidth=0.8, linestyle=(0, (2, 2)), zorder=2)
+    top = axes.secondary_xaxis("top")
+    top.set_xticks([at for at, _ in marked], [text for _, text in marked], minor=False)
+    top.set_xticks([], minor=True)
+    top.set_xlabel(f"switches at {found.sweep.over} =" if marked else "", loc="left")
+
+
+def _line(found: Regimes, contender: Contender) -> Points:
+    """A contender's bytes at the values where it divides."""
+    points = found.points[found.contenders.index(contender)]
+    scale = itemsize(contender.program)
+    return [(float(value), float(m.elements) * scale) for value, m in points if m.elements]
+
+
+def _least(found: Regimes) -> Points:
+    """The winners' bytes at every value that was weighed, and where two of them cross."""
+    won: dict[float, float] = {}
+    for contender, points in zip(found.contenders, found.points, strict=True):
+        for value, measure in points:
+            mine = float(measure.elements) * itemsize(contender.program)
+            if any(r.contender is contender and r.low <= value <= r.high for r in found.regimes):
+                won[float(value)] = min(won.get(float(value), mine), mine)
+    for switch in found.switches:
+        if switch.formula is not None:
+            won[float(switch.at)] = float(switch.before.received(switch.at)) * itemsize(
+                switch.before.program
+            )
+    return sorted((value, received) for value, received in won.items() if received)

@@ -1,0 +1,224 @@
+"""What `regimes` says: which layout wins where, for people and as a document."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from fractions import Fraction
+
+from layoutc.document import Document
+from layoutc.pipeline import Source, refusals
+from layoutc.progress import watched
+from layoutc.report import Rows, table
+from layoutc.solver.contender import CHIPS, Contender, Sweep, itemsize
+from layoutc.solver.formula import communication, spelled
+from layoutc.solver.meshes import Mesh
+from layoutc.solver.regimes import Regime, Regimes, Switch, regimes
+from layoutc.units import size
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """The same race twice, moves weighed for large K and exactly."""
+
+    large: Regimes
+    exact: Regimes
+
+    @property
+    def agree(self) -> bool:
+        """Whether the same layouts win in the same order, and over chips for the same numbers."""
+        return _order(self.large) == _order(self.exact)
+
+
+def _order(found: Regimes) -> list[tuple[object, ...]]:
+    return [
+        (r.low, r.high, r.contender.name)
+        if found.sweep.over == CHIPS
+        else (r.contender.name, tuple(r.mesh.items()))
+        for r in found.regimes
+    ]
+
+
+def swept(source: Source, sweep: Sweep) -> Found:
+    """Both races. Raises `WrongFile` if no value in the range has a layout."""
+    with refusals(source):
+        large = regimes(sweep, watched(f"{source.name}, K large"))
+        exactly = replace(sweep, large=False)
+        exact = regimes(exactly, watched(f"{source.name}, exactly"), large.contenders)
+    return Found(large, exact)
+
+
+# For people.
+
+
+def report(found: Found) -> str:
+    """The regimes, the switches, and what each contender moves, ending in a newline."""
+    large = found.large
+    parts = [_head(large), table(_regimes(large), right=(0,))]
+    if large.switches:
+        parts.append(table(_switches(large)))
+    if not found.agree:
+        parts += ["  With every (K-1)/K kept:", table(_regimes(found.exact), right=(0,))]
+    parts += ["  Bytes that each chip receives, K large, * the least:"]
+    parts += [table(_costs(large), right=range(len(large.contenders) + 1))]
+    return "\n\n".join(parts) + "\n"
+
+
+def _head(found: Regimes) -> str:
+    sweep = found.sweep
+    chips = "" if sweep.over == CHIPS else f" on {sweep.chips} chips"
+    sizes = " ".join(f"{d}={n:,}" for d, n in sweep.program.dims.items() if d != sweep.over)
+    ends = f"{sweep.over} from {sweep.low:,} to {sweep.high:,}"
+    return f"{sweep.program.name}{chips}, {ends} with {sizes}"
+
+
+def _regimes(found: Regimes) -> Rows:
+    """One row each; the letters are those of the other tables, which are for large K."""
+    letters = _letters(found) if found.sweep.large else {}
+    order = list(found.sweep.program.dims)
+    mesh = "mesh at first" if found.sweep.over == CHIPS else "mesh"
+    rows = [["", found.sweep.over, "layout", mesh, "elements that each chip receives, K large"]]
+    for regime in found.regimes:
+        program = regime.contender.program
+        cost = spelled(communication(program, regime.mesh), [*order, *regime.mesh])
+        reach = f"{number(regime.low)} to {number(regime.high)}"
+        row = [
+            letters.get(regime.contender, ""),
+            reach,
+            regime.contender.name,
+            spelled_mesh(regime.mesh),
+        ]
+        rows.append([*row, cost])
+    return rows
+
+
+def _switches(found: Regimes) -> Rows:
+    letters = _letters(found)
+    rows = [["switch", f"at {found.sweep.over}", "K large", "exactly"]]
+    for switch in found.switches:
+        exact = f"{number(switch.exact)} = {pretty(switch.exact_formula)}" if switch.exact else "-"
+        both = f"{letters[switch.before]} → {letters[switch.after]}"
+        if switch.formula is None:
+            rows.append([both, number(switch.at), _unmet(found.sweep)])
+        else:
+            rows.append([both, number(switch.at), pretty(switch.formula), exact])
+    return rows
+
+
+def _unmet(sweep: Sweep) -> str:
+    """Why a switch has no formula."""
+    if sweep.over == CHIPS:
+        return "the first number of chips that was tried and has another winner"
+    return "from there on its axes divide"
+
+
+def _costs(found: Regimes) -> Rows:
+    """Every value weighed, every contender's bytes, none where it does not divide."""
+    letters = _letters(found)
+    rows = [[found.sweep.over, *(letters[c] for c in found.contenders)]]
+    each = [dict(points) for points in found.points]
+    for value in sorted({v for points in each for v in points}):
+        least = min(points[value].rank for points in each if value in points)
+        cells = []
+        for points, contender in zip(each, found.contenders, strict=True):
+            measure, cell = points.get(value), "-  "
+            if measure is not None:
+                mark = "*" if measure.rank == least else " "
+                cell = f"{size(float(measure.elements) * itemsize(contender.program))} {mark}"
+            cells.append(cell)
+        rows.append([f"{value:,}", *cells])
+    return rows
+
+
+def _letters(found: Regimes) -> dict[Contender, str]:
+    """a, b, c, ... in the order in which they win."""
+    return {c: chr(ord("a") + i % 26) * (1 + i // 26) for i, c in enumerate(found.contenders)}
+
+
+def number(value: Fraction) -> str:
+    """Whole if it is, else to one decimal: 16,384 and 10,922.7."""
+    return f"{value.numerator:,}" if value.denominator == 1 else f"{float(value):,.1f}"
+
+
+def pretty(formula: str | None) -> str:
+    """A formula of the document in the report's spelling: `12·F`."""
+    return re.sub(r"\*\*2\b", "²", formula or "").replace("*", "·")
+
+
+def spelled_mesh(mesh: Mesh) -> str:
+    """`x=4 y=4 z=4`."""
+    return " ".join(f"{axis}={n}" for axis, n in mesh.items())
+
+
+# Names that tell contenders apart.
+
+
+def labels(contenders: Sequence[Contender]) -> dict[Contender, str]:
+    """A name each, all different: the layout's, and as much of the rest as it takes."""
+    more: tuple[Callable[[Contender], str], ...] = (
+        lambda c: spelled_mesh(c.mesh),
+        _held,
+        lambda c: f"no. {contenders.index(c) + 1}",
+    )
+    names = {c: c.name for c in contenders}
+    for add in more:
+        common = {name for name, count in Counter(names.values()).items() if count > 1}
+        added = {c: f"{n}, {add(c)}" for c, n in names.items() if n in common}
+        if len(set(added.values())) > len(common):
+            names |= added
+    return names
+
+
+def _held(contender: Contender) -> str:
+    """How the program's values are held, as far as it takes to tell layouts apart."""
+    types = contender.program.types
+    outputs = {output.name for output in contender.program.outputs}
+    kept = (n for n in types if n in outputs or not re.search(r"\d$", n))
+    return " ".join(f"{name}:{types[name].shape}" for name in kept)
+
+
+# For machines.
+
+
+def document(found: Found) -> Document:
+    """Elements for large K; the `_exact` entries have the race with every (K-1)/K kept."""
+    large, exact = found.large, found.exact
+    sweep, names = large.sweep, labels(large.contenders)
+    return {
+        "program": sweep.program.name,
+        "chips": None if sweep.over == CHIPS else sweep.chips,
+        "over": sweep.over,
+        "regimes": [_regime(r) for r in large.regimes],
+        "switches": [_switch(s) for s in large.switches],
+        "contenders": [
+            {
+                "layout": names[contender],
+                "mesh": dict(contender.mesh),
+                "points": [[value, plain(m.elements)] for value, m in points],
+            }
+            for contender, points in zip(large.contenders, large.points, strict=True)
+        ],
+        "regimes_exact": [_regime(r) for r in exact.regimes],
+        "switches_exact": [_switch(s) for s in exact.switches],
+    }
+
+
+def _regime(regime: Regime) -> Document:
+    ends = {"from": plain(regime.low), "to": plain(regime.high)}
+    return {**ends, "layout": regime.contender.name, "mesh": dict(regime.mesh)}
+
+
+def _switch(switch: Switch) -> Document:
+    return {
+        "at": plain(switch.at),
+        "formula": switch.formula,
+        "exact": None if switch.exact is None else plain(switch.exact),
+        "exact_formula": switch.exact_formula,
+    }
+
+
+def plain(value: Fraction) -> int | float:
+    """A number of JSON: whole where it is."""
+    return value.numerator if value.denominator == 1 else float(value)

@@ -1,0 +1,148 @@
+"""From an explicit program to the formula of what it moves, for reading and for minimising.
+
+Dims stay symbols whatever sizes the file gives them; the size of mesh axis x is X, the number of
+chips n, and a chip receives `bandwidth` elements of the file's dtype per second. For large K, as
+the paper's appendix A has it, or with every (K-1)/K kept.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cache
+from typing import TYPE_CHECKING
+
+from layoutc.dsl.program import DTYPES, Define, Move, Program
+from layoutc.solver.collectives import moves_nothing, received, received_large
+from layoutc.solver.monomial import Cost, Monomial
+from layoutc.solver.spelling import Speller, Style
+from layoutc.solver.surd import Base, Sum, Surd
+
+if TYPE_CHECKING:
+    import sympy
+
+CHIPS = "n"
+"""The number of chips; in formulas dims and mesh sizes are capitals."""
+
+BANDWIDTH = "bandwidth"
+"""Elements of the file's dtype that a chip receives in a second."""
+
+MANY = 2
+"""Stands for the size of an axis that is not known: more than one chip."""
+
+Ones = frozenset[str]
+"""Axes (their letters) that are known to have one chip."""
+
+
+@dataclass(frozen=True, slots=True)
+class Moved:
+    """What one statement brings a chip, all its repetitions together."""
+
+    define: Define
+    large: Cost
+    exact: Cost
+
+
+def pinned_to_one(program: Program) -> Ones:
+    """The axes that the file says have one chip."""
+    return frozenset(axis.name for axis in program.axes if axis.size == 1)
+
+
+def moved(program: Program, ones: Ones = frozenset()) -> tuple[Moved, ...]:
+    """Every move of an explicit program, in elements of its dtype, axes of one chip left out.
+
+    Those that bring nothing (a slice, an axis of one chip) are among them, with costs of 0.
+    """
+    ones |= pinned_to_one(program)
+    mesh = {a.name: 1 if a.name in ones else a.size or MANY for a in program.axes}
+    types, found = program.types, []
+    for item, times in program.walk():
+        if isinstance(item, Define) and isinstance(item.operation, Move):
+            before, after = types[item.operation.operand].shape, item.type.shape
+            size = Monomial(Fraction(DTYPES[item.type.dtype], DTYPES[program.dtype]) * times)
+            large, exact = Cost(), Cost()
+            if not moves_nothing(item.operation, before, after, mesh):
+                large = received_large(item.operation, before, after) * size
+                exact = received(item.operation, before, after) * size
+            found.append(Moved(item, _capital(large, ones), _capital(exact, ones)))
+    return tuple(found)
+
+
+def communication(program: Program, exact: bool = False, ones: Ones = frozenset()) -> Cost:
+    """Elements that a chip receives in a pass, over dims and mesh sizes in capitals."""
+    total = Cost()
+    for one in moved(program, ones):
+        total += one.exact if exact else one.large
+    return total
+
+
+def _capital(cost: Cost, ones: Ones) -> Cost:
+    """Over mesh sizes in capitals, axes of one chip gone."""
+    terms = []
+    for term in cost.terms:
+        kept = sorted((s.upper(), e) for s, e in term.powers if s not in ones)
+        terms.append(Monomial(term.coefficient, tuple(kept)))
+    return Cost.of(*terms)
+
+
+def speller(program: Program, style: Style = "python") -> Speller:
+    """Symbols in the order of the file's: dims, mesh sizes, n."""
+    return Speller(style, symbols(program))
+
+
+def symbols(program: Program) -> tuple[str, ...]:
+    """Every symbol that a formula of the program may hold."""
+    return (*program.dims, *(axis.name.upper() for axis in program.axes), CHIPS, BANDWIDTH)
+
+
+# For SymPy.
+
+
+@cache
+def symbol(name: str) -> sympy.Symbol:
+    """The positive symbol of that name: the only place in which one is made."""
+    import sympy
+
+    return sympy.Symbol(name, positive=True)
+
+
+def expression(total: Sum | Cost) -> sympy.Expr:
+    """A sum as SymPy has it."""
+    import sympy
+
+    terms = (total if isinstance(total, Sum) else Sum.from_cost(total)).terms
+    return sympy.Add(*map(_product, terms))
+
+
+def _product(term: Surd) -> sympy.Expr:
+    import sympy
+
+    number = sympy.Rational(term.coefficient.numerator, term.coefficient.denominator)
+    powers = (_base(base) ** sympy.Rational(e.numerator, e.denominator) for base, e in term.factors)
+    return sympy.Mul(number, *powers)
+
+
+def _base(base: Base) -> sympy.Expr:
+    import sympy
+
+    if isinstance(base, str):
+        return symbol(base)
+    return sympy.Integer(base) if isinstance(base, int) else expression(base)
+
+
+def substituted(cost: Cost, sizes: Mapping[str, Monomial]) -> Cost:
+    """A cost with monomials in place of some of its symbols."""
+    total = []
+    for term in cost.terms:
+        new = Monomial(term.coefficient, tuple(p for p in term.powers if p[0] not in sizes))
+        for name, exponent in term.powers:
+            if name in sizes:
+                new = new * _raised(sizes[name], exponent)
+        total.append(new)
+    return Cost.of(*total)
+
+
+def _raised(monomial: Monomial, exponent: int) -> Monomial:
+    powers = tuple((s, e * exponent) for s, e in monomial.powers)
+    return Monomial(monomial.coefficient**exponent, powers)

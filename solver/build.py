@@ -1,0 +1,289 @@
+"""From a program to its problem: each statement adds the layouts that it demands.
+
+The rules by which operations tie layouts are `layoutc.dsl.rules`; here they pick which layouts
+may be had at all, and `layoutc.solver.relations` which go together.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import cache
+
+import numpy as np
+
+from layoutc.dsl.program import (
+    DTYPES,
+    Apply,
+    Arithmetic,
+    Cast,
+    Declare,
+    Define,
+    Hold,
+    Move,
+    Number,
+    Operation,
+    Product,
+    Program,
+    Reduce,
+    Repeat,
+    operands,
+)
+from layoutc.dsl.rules import LINEAR, WIDER
+from layoutc.dsl.shape import Reduction, Shape
+from layoutc.solver.meshes import named_axes
+from layoutc.solver.problem import Problem, Step, Value, Variable
+from layoutc.solver.relations import Flags, Kind, Relation, pairs, reduced
+from layoutc.solver.space import KINDS, Ints, Space
+
+
+def build(program: Program, axes: tuple[str, ...]) -> Problem:
+    """The problem of filling `program`, with `axes` the mesh axes that may be used.
+
+    An axis that the program does not name is one of more than one chip.
+    """
+    builder = _Builder(Problem(program, axes))
+    for item in program.items:
+        builder.item(item)
+    builder.outputs()
+    return builder.problem
+
+
+@cache
+def space(dims: tuple[str, ...], axes: tuple[str, ...], never: frozenset[str]) -> Space:
+    """Spaces are the same for all tensors of the same dims, so they are built once."""
+    return Space(dims, axes, never)
+
+
+def bare(shape: Shape) -> bool:
+    """True of an annotation that demands nothing: a "?" alone."""
+    return shape.hole == "?" and not shape.axes and not shape.partial
+
+
+def matching(where: Space, shape: Shape, axes: tuple[str, ...]) -> Flags:
+    """[nodes], whether a layout is one that the annotation allows."""
+    flags = np.ones(len(where), dtype=bool)
+    flags &= where.partial == where.mask(tuple(a for a in axes if a in shape.partial))
+    for i, dim in enumerate(shape):
+        fits = [_list_fits(s, dim.axes, dim.loose, bool(shape.hole)) for s in where.sequences]
+        flags &= np.array(fits)[where.lists[:, i]]
+    return flags
+
+
+def _list_fits(found: tuple[str, ...], want: tuple[str, ...], loose: bool, more: bool) -> bool:
+    head = found[: len(want)]
+    if len(found) > len(want) and not more:
+        return False
+    return set(head) == set(want) if loose else head == want
+
+
+class _Builder:
+    """Walks a program once, in order, and lets each statement add what it demands."""
+
+    def __init__(self, problem: Problem) -> None:
+        self.problem = problem
+        self.sizes: Mapping[str, int] = {
+            d: size for d, size in problem.program.dims.items() if size is not None
+        }
+        self.times = 1
+        # A dim of size 1 can only be split over an axis of size 1, and only if one is named.
+        named = named_axes(problem.program) & set(problem.axes)
+        self.never = frozenset(d for d, s in self.sizes.items() if s == 1 and not named)
+
+    def space(self, dims: tuple[str, ...]) -> Space:
+        return space(dims, self.problem.axes, self.never & set(dims))
+
+    def item(self, item: Declare | Define | Repeat) -> None:
+        match item:
+            case Declare():
+                self.declare(item)
+            case Define():
+                self.define(item)
+            case Repeat():
+                self.repeat(item)
+
+    def variable(self, dims: tuple[str, ...], allowed: Flags | None = None) -> int:
+        where = self.space(dims)
+        flags = np.ones(len(where), dtype=bool) if allowed is None else allowed
+        self.problem.variables.append(Variable(where, flags))
+        return len(self.problem.variables) - 1
+
+    def declare(self, item: Declare) -> None:
+        shape = item.type.shape
+        root = self.variable(shape.names)
+        self.hold(item.name, root, shape)
+        value = self.value(item.name, root, "sum", item)
+        value.stored = 0 if item.kind == "input" else self.times
+        self.whole(root)
+
+    def value(self, name: str, root: int, reduction: Reduction, item: Declare | Define) -> Value:
+        value = Value(name, root, reduction, DTYPES[item.type.dtype], self.times)
+        self.problem.values.append(value)
+        self.problem.of[name] = value
+        return value
+
+    def whole(self, variable: int) -> None:
+        """Nothing is left to reduce."""
+        found = self.problem.variables[self.problem.find(variable)]
+        found.allowed = found.allowed & (found.space.partial == 0)
+
+    def hold(self, name: str, variable: int, shape: Shape) -> None:
+        """`variable` is the layout held under `name`, as its annotation demands."""
+        found = self.problem.variables[variable]
+        if not bare(shape):
+            found.allowed = found.allowed & matching(found.space, shape, self.problem.axes)
+        found.spread = found.spread or shape.hole == "!"
+        self.problem.held[name] = variable
+
+    def leaf(self, value: Value) -> int:
+        """A new layout in which `value` is to be had."""
+        root = self.problem.variables[self.problem.find(value.root)]
+        flags = None if root.allowed[root.space.partial != 0].any() else root.space.partial == 0
+        leaf = self.variable(root.space.dims, flags)
+        value.leaves.append(leaf)
+        return leaf
+
+    def define(self, item: Define) -> None:
+        if isinstance(item.operation, Hold):
+            self.problem.of[item.name] = self.problem.of[item.operation.operand]
+        else:
+            self.operate(item, item.operation)
+        if not bare(item.type.shape):
+            self.hold(item.name, self.leaf(self.problem.of[item.name]), item.type.shape)
+
+    def operate(self, item: Define, operation: Operation) -> None:
+        names = operands(operation)
+        leaves = []
+        for position, name in enumerate(names):
+            leaf = self.leaf(self.problem.of[name])
+            self.problem.uses[item.name, position] = leaf
+            leaves.append(leaf)
+        reductions = [self.problem.of[name].reduction for name in names]
+        reduction: Reduction = "sum"
+        if isinstance(operation, Reduce):
+            reduction = "max" if operation.kind == "max" else "sum"
+        elif isinstance(operation, Move):
+            reduction = reductions[0]
+        if any(r != reduction for r in reductions):
+            for leaf in leaves:
+                self.whole(leaf)
+        root = self.result(item, operation, leaves)
+        self.value(item.name, root, reduction, item)
+
+    def result(self, item: Define, operation: Operation, leaves: list[int]) -> int:
+        """The root of what an operation makes of its leaves."""
+        dims = item.type.shape.names
+        match operation:
+            case Product(str(), str()):
+                return self.pair("product", item, leaves, dims)
+            case Arithmetic(sign, str(), str()):
+                return self.pair("quotient" if sign == "/" else "sum", item, leaves, dims)
+            case Reduce():
+                return self.reduce(leaves[0], dims)
+            case Move():
+                return self.move(operation, leaves[0], item)
+            case _:
+                if not self.linear(item, operation):
+                    self.whole(leaves[0])
+                return leaves[0]
+
+    def linear(self, item: Define, operation: Operation) -> bool:
+        """Whether an operation on one tensor lets a partial sum through."""
+        match operation:
+            case Product():
+                return True
+            case Arithmetic(sign, _, right):
+                return sign == "/" and isinstance(right, Number)
+            case Apply(function, _):
+                return function in LINEAR
+            case Cast(name):
+                source = self.problem.program.types[name].dtype
+                return item.type.dtype in WIDER[source] | {source}
+            case _:
+                return False
+
+    def pair(self, kind: Kind, item: Define, leaves: list[int], dims: tuple[str, ...]) -> int:
+        variables = [self.problem.variables[v] for v in leaves]
+        one, other = (v.space for v in variables)
+        relation = _pairs(kind, one, other, self.space(dims))
+        keep = variables[0].allowed[relation.left] & variables[1].allowed[relation.right]
+        columns = relation.left[keep], relation.right[keep], relation.result[keep]
+        root = self.reached(dims, columns[-1])
+        step = Step((*leaves, root), columns, relation.used[keep])
+        union = dict.fromkeys(one.dims + other.dims)
+        if kind == "product" and len(union) > len(dims):
+            step.flops = 2 * self.times
+            for dim in union:
+                step.flops *= self.sizes[dim]
+        self.problem.steps.append(step)
+        return root
+
+    def reached(self, dims: tuple[str, ...], nodes: Ints) -> int:
+        """A variable that can only be what some row makes."""
+        flags = np.zeros(len(self.space(dims)), dtype=bool)
+        flags[nodes] = True
+        return self.variable(dims, flags)
+
+    def reduce(self, leaf: int, dims: tuple[str, ...]) -> int:
+        source = self.problem.variables[leaf]
+        to = reduced(source.space, self.space(dims))
+        nodes = np.flatnonzero(source.allowed)
+        root = self.reached(dims, to[nodes])
+        self.problem.steps.append(Step((leaf, root), (nodes, to[nodes])))
+        return root
+
+    def move(self, operation: Move, leaf: int, item: Define) -> int:
+        source = self.problem.variables[leaf]
+        edges = source.space.edges("sum")
+        wanted = (edges.kinds == KINDS.index(operation.kind)) & (
+            edges.axes == source.space.mask(operation.axes)
+        )
+        if self.problem.of[operation.operand].reduction == "max":
+            wanted &= edges.kinds != KINDS.index("reduce-scatter")
+        found = np.flatnonzero(wanted & source.allowed[edges.source])
+        columns = edges.source[found], edges.target[found]
+        root = self.reached(source.space.dims, columns[1])
+        size = DTYPES[item.type.dtype]
+        step = Step((leaf, root), columns, edges=found, itemsize=size, times=self.times)
+        self.problem.steps.append(step)
+        return root
+
+    def named(self, name: str) -> int:
+        """The variable of the layout held under `name`; from here on there is one."""
+        if name not in self.problem.held:
+            self.problem.held[name] = self.leaf(self.problem.of[name])
+        return self.problem.held[name]
+
+    def repeat(self, block: Repeat) -> None:
+        """A carried name is one value before, one inside and one after, all held alike."""
+        held = {item.carried: self.named(item.carried) for item in block.nexts}
+        for item in block.nexts:
+            self.whole(held[item.carried])
+        self.times = block.count
+        for item in block.nexts:
+            self.problem.entered[item.carried] = self.again(item.carried, held[item.carried])
+        for inner in block.body:
+            self.item(inner)
+        for item in block.nexts:
+            self.problem.equate(held[item.carried], self.named(item.value))
+        self.times = 1
+        for item in block.nexts:
+            self.again(item.carried, held[item.carried])
+
+    def again(self, name: str, root: int) -> Value:
+        before = self.problem.of[name]
+        value = Value(name, root, "sum", before.itemsize, self.times)
+        self.problem.values.append(value)
+        self.problem.of[name] = value
+        return value
+
+    def outputs(self) -> None:
+        for output in self.problem.program.outputs:
+            mine = self.named(output.name)
+            self.whole(mine)
+            if output.like is not None:
+                self.problem.equate(self.named(output.like), mine)
+
+
+@cache
+def _pairs(kind: Kind, left: Space, right: Space, result: Space) -> Relation:
+    return pairs(kind, left, right, result)

@@ -1,0 +1,148 @@
+"""Layouts in a race over one size: each is an explicit program, and can be weighed at any value."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from functools import cached_property
+
+from layoutc.dsl.program import DTYPES, Program
+from layoutc.solver.chips import Curve, curve
+from layoutc.solver.describe import describe
+from layoutc.solver.formula import communication
+from layoutc.solver.machine import Machine
+from layoutc.solver.meshes import Mesh, meshes, uneven
+from layoutc.solver.monomial import Cost, Monomial
+from layoutc.solver.price import price
+from layoutc.solver.solve import solve
+
+CHIPS = "n"
+"""What the number of chips is called where it is what varies; dims are capitals."""
+
+
+@dataclass(frozen=True, slots=True)
+class Sweep:
+    """`program` while the dim `over` (or the number of chips, "n") goes from `low` to `high`.
+
+    `chips` is how many there are where a dim varies. Moves are weighed for large K, or exactly.
+    """
+
+    program: Program
+    over: str
+    low: int
+    high: int
+    chips: int
+    machine: Machine
+    large: bool = True
+
+    def sized(self, program: Program, value: int) -> Program:
+        """`program` where the size that varies is `value`."""
+        if self.over == CHIPS:
+            return program
+        return replace(program, dims={**program.dims, self.over: value})
+
+
+@dataclass(frozen=True, slots=True)
+class Measure:
+    """What counts at one value, on one chip: work first, then elements received; and the mesh."""
+
+    work: int
+    elements: Fraction
+    mesh: Mesh
+
+    @property
+    def rank(self) -> tuple[int, Fraction]:
+        """Less is better."""
+        return self.work, self.elements
+
+
+@dataclass(frozen=True, eq=False)
+class Contender:
+    """A layout that is best somewhere: its name, its explicit program, the mesh it was found on.
+
+    `sweep` is the race that it runs in; each is the same as itself alone.
+    """
+
+    name: str
+    program: Program
+    mesh: Mesh
+    sweep: Sweep
+
+    @classmethod
+    def best(cls, sweep: Sweep, value: int) -> Contender:
+        """The winner at `value`. Raises `Unsolvable` if nothing satisfies the program there."""
+        chips = value if sweep.over == CHIPS else sweep.chips
+        sized = sweep.sized(sweep.program, value)
+        plan = solve(sized, chips, sweep.machine, "communication", sweep.large)
+        return cls(describe(plan.program, plan.mesh), plan.program, plan.mesh, sweep)
+
+    @cached_property
+    def large(self) -> Cost:
+        """Elements received for large K, over dims that are not 1; mesh sizes are numbers."""
+        return self._cost(exact=False)
+
+    @cached_property
+    def exact(self) -> Cost:
+        """The same with every (K-1)/K kept."""
+        return self._cost(exact=True)
+
+    def received(self, value: Fraction) -> Fraction:
+        """Elements for large K at any real value, divided evenly or not."""
+        dims = self.sweep.program.dims.items()
+        return self.large.exact({**{d: n for d, n in dims if n}, self.sweep.over: value})
+
+    def _cost(self, exact: bool) -> Cost:
+        return at_sizes(self._symbolic(exact), self.mesh)
+
+    def _symbolic(self, exact: bool) -> Cost:
+        """Over mesh sizes too; what is 1 is left out."""
+        dims = self.program.dims.items()
+        ones = {d: 1 for d, n in dims if n == 1 and d != self.sweep.over}
+        idle = {axis: 1 for axis, n in self.mesh.items() if n == 1}
+        return at_sizes(communication(self.program, self.mesh, exact), {**ones, **idle})
+
+    def curve(self, exact: bool) -> Curve | None:
+        """The least over all real meshes of n chips, if no axis has a given size."""
+        if any(axis.size is not None for axis in self.sweep.program.axes):
+            return None
+        used = tuple(axis for axis, n in self.mesh.items() if n > 1)
+        return curve(self._symbolic(exact), used)
+
+    def measure(self, value: int) -> Measure | None:
+        """What it takes at `value`; None if it does not divide there.
+
+        Where chips vary, so does the mesh: the best one on which the layout keeps its name.
+        """
+        if self.sweep.over != CHIPS:
+            return self._on(self.mesh, value)
+        named = (m for m in meshes(self.sweep.program.axes, value) if self._called(m))
+        found = [m for m in (self._on(mesh, value) for mesh in named) if m is not None]
+        return min(found, key=lambda m: (m.rank, uneven(m.mesh))) if found else None
+
+    def _called(self, mesh: Mesh) -> bool:
+        return describe(self.program, mesh) == self.name
+
+    def _on(self, mesh: Mesh, value: int) -> Measure | None:
+        program = self.sweep.sized(self.program, value)
+        try:
+            work = price(program, mesh, self.sweep.machine).compute.flops
+        except ValueError:
+            return None
+        sizes = {d: n for d, n in program.dims.items() if n is not None}
+        elements = communication(program, mesh, exact=not self.sweep.large)
+        return Measure(work, elements.exact({**sizes, **mesh}), mesh)
+
+
+def at_sizes(cost: Cost, sizes: Mesh) -> Cost:
+    """A cost with numbers in place of some of its symbols."""
+    terms = []
+    for term in cost.terms:
+        left = tuple((s, e) for s, e in term.powers if s not in sizes)
+        known = Monomial(term.coefficient, tuple(p for p in term.powers if p[0] in sizes))
+        terms.append(Monomial(known.exact(sizes), left))
+    return Cost.of(*terms)
+
+
+def itemsize(program: Program) -> int:
+    """The bytes of an element as costs count them."""
+    return DTYPES[program.dtype]
