@@ -93,7 +93,7 @@ def _place(zero: Zero, variable: str, names: tuple[str, str], spell: Speller) ->
     where = "" if zero.where is None else f", where {spell.sum(zero.where)} > 0"
     if zero.touches:
         side = _cheaper(zero.beyond, names)
-        return f"they touch at {name} = {at(zero, spell)}{where}; elsewhere {side} is cheaper"
+        return f"they touch at {name} = {at(zero, spell)}{where}; beyond it {side} is cheaper"
     if zero.beyond is None:
         return f"they change places at {name} = {at(zero, spell)}{where}"
     return f"beyond {name} = {at(zero, spell)}{where}, {_cheaper(zero.beyond, names)} is cheaper"

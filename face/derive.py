@@ -9,9 +9,10 @@ from layoutc.dsl.printer import print_statement
 from layoutc.dsl.program import Move, Program
 from layoutc.pipeline import Source, refusals
 from layoutc.report import Rows, table
-from layoutc.solver.algebra import BANDWIDTH, Moved, speller, symbols
+from layoutc.solver.algebra import BANDWIDTH, speller, symbols
 from layoutc.solver.derivation import Derivation, OnChips, derive, unsized
 from layoutc.solver.describe import describe
+from layoutc.solver.formula import Moved
 from layoutc.solver.meshes import Mesh
 from layoutc.solver.minimum import Least, Minimum, NoClosedForm, Size, holds
 from layoutc.solver.monomial import Cost

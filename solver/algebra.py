@@ -8,13 +8,13 @@ the paper's appendix A has it, or with every (K-1)/K kept.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from fractions import Fraction
 from functools import cache
 from typing import TYPE_CHECKING
 
-from layoutc.dsl.program import DTYPES, Define, Move, Program
-from layoutc.solver.collectives import moves_nothing, received, received_large
+from layoutc.dsl.program import Program
+from layoutc.solver import formula
+from layoutc.solver.formula import Moved, in_capitals
 from layoutc.solver.monomial import Cost, Monomial
 from layoutc.solver.spelling import Speller, Style
 from layoutc.solver.surd import Base, Sum, Surd
@@ -35,38 +35,25 @@ Ones = frozenset[str]
 """Axes (their letters) that are known to have one chip."""
 
 
-@dataclass(frozen=True, slots=True)
-class Moved:
-    """What one statement brings a chip, all its repetitions together."""
-
-    define: Define
-    large: Cost
-    exact: Cost
-
-
 def pinned_to_one(program: Program) -> Ones:
     """The axes that the file says have one chip."""
     return frozenset(axis.name for axis in program.axes if axis.size == 1)
 
 
 def moved(program: Program, ones: Ones = frozenset()) -> tuple[Moved, ...]:
-    """Every move of an explicit program, in elements of its dtype, axes of one chip left out.
+    """Every move of an explicit program, over mesh sizes in capitals, axes of one chip left out.
 
     Those that bring nothing (a slice, an axis of one chip) are among them, with costs of 0.
     """
     ones |= pinned_to_one(program)
     mesh = {a.name: 1 if a.name in ones else a.size or MANY for a in program.axes}
-    types, found = program.types, []
-    for item, times in program.walk():
-        if isinstance(item, Define) and isinstance(item.operation, Move):
-            before, after = types[item.operation.operand].shape, item.type.shape
-            size = Monomial(Fraction(DTYPES[item.type.dtype], DTYPES[program.dtype]) * times)
-            large, exact = Cost(), Cost()
-            if not moves_nothing(item.operation, before, after, mesh):
-                large = received_large(item.operation, before, after) * size
-                exact = received(item.operation, before, after) * size
-            found.append(Moved(item, _capital(large, ones), _capital(exact, ones)))
-    return tuple(found)
+    gone = {axis: Monomial(Fraction(1)) for axis in ones}
+
+    def open_sizes(cost: Cost) -> Cost:
+        return in_capitals(substituted(cost, gone))
+
+    found = formula.moved(program, mesh)
+    return tuple(Moved(m.define, open_sizes(m.large), open_sizes(m.exact)) for m in found)
 
 
 def communication(program: Program, exact: bool = False, ones: Ones = frozenset()) -> Cost:
@@ -75,15 +62,6 @@ def communication(program: Program, exact: bool = False, ones: Ones = frozenset(
     for one in moved(program, ones):
         total += one.exact if exact else one.large
     return total
-
-
-def _capital(cost: Cost, ones: Ones) -> Cost:
-    """Over mesh sizes in capitals, axes of one chip gone."""
-    terms = []
-    for term in cost.terms:
-        kept = sorted((s.upper(), e) for s, e in term.powers if s not in ones)
-        terms.append(Monomial(term.coefficient, tuple(kept)))
-    return Cost.of(*terms)
 
 
 def speller(program: Program, style: Style = "python") -> Speller:

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import TYPE_CHECKING
 
-from layoutc.solver.crossing import expression
+from layoutc.solver.algebra import expression
 from layoutc.solver.monomial import Cost, Monomial, Powers
 
 if TYPE_CHECKING:

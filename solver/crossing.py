@@ -9,12 +9,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import TYPE_CHECKING
 
+from layoutc.solver.algebra import expression
 from layoutc.solver.monomial import Cost, Monomial
-
-if TYPE_CHECKING:
-    import sympy
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,16 +45,3 @@ def _line(cost: Cost, dim: str) -> tuple[Cost, Cost]:
     slope = [t for t in cost.terms if dict(t.powers).get(dim)]
     rest = [t for t in cost.terms if not dict(t.powers).get(dim)]
     return Cost.of(*slope) * Monomial.of((), dim), Cost.of(*rest)
-
-
-def expression(cost: Cost) -> sympy.Expr:
-    """A cost as SymPy has it, every symbol positive."""
-    import sympy
-
-    total = sympy.Integer(0)
-    for term in cost.terms:
-        part = sympy.Rational(term.coefficient.numerator, term.coefficient.denominator)
-        for symbol, exponent in term.powers:
-            part *= sympy.Symbol(symbol, positive=True) ** exponent
-        total += part
-    return total

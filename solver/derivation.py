@@ -6,8 +6,9 @@ from dataclasses import dataclass, replace
 from math import prod
 
 from layoutc.dsl.program import Program
-from layoutc.solver.algebra import Moved, Ones, communication, moved
+from layoutc.solver.algebra import Ones, communication, moved
 from layoutc.solver.convex import Lowest, lowest
+from layoutc.solver.formula import Moved
 from layoutc.solver.minimum import Minimum, grouped, minimum
 from layoutc.solver.monomial import Cost
 from layoutc.solver.unsolvable import explain
