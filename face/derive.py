@@ -19,8 +19,8 @@ from layoutc.solver.monomial import Cost
 from layoutc.solver.spelling import Speller, Style
 from layoutc.solver.surd import Sum, Surd
 
-SHOWN = 3
-"""How many ties are listed for people; the document has all."""
+IN_A_LINE = 3
+"""How many of the meshes that tie stand in a line."""
 
 
 def derived(source: Source, program: Program, chips: int | None) -> Derivation:
@@ -112,9 +112,9 @@ def _on_chips(best: OnChips) -> Rows:
         ]
     ]
     others = [_mesh(mesh) for mesh in whole.ties[1:]]
-    if others:
-        more = f" and {len(others) - SHOWN} more" if len(others) > SHOWN else ""
-        rows.append(["as good", "; ".join(others[:SHOWN]) + more])
+    for start in range(0, len(others), IN_A_LINE):
+        line = "; ".join(others[start : start + IN_A_LINE])
+        rows.append(["" if start else "as good", line])
     if whole.undivided:
         rows.append(["mind", f"{', '.join(whole.undivided)} would need padding there"])
     return rows

@@ -72,6 +72,11 @@ def test_jax_is_imported_late_and_only_to_run() -> None:
     assert importers("jax", top_only=True) <= {"codegen/fixed.py"}
 
 
+def test_figures_are_drawn_in_one_file_and_late() -> None:
+    assert importers("matplotlib") == {"face/plot.py"}
+    assert not importers("matplotlib", top_only=True)
+
+
 def test_text_is_never_evaluated() -> None:
     """No user's text reaches an evaluator: names are what the grammar says they are."""
     evaluators = {"eval", "exec", "sympify", "parse_expr"}
