@@ -260,7 +260,7 @@ class _Builder:
             self.whole(held[item.carried])
         self.times = block.count
         for item in block.nexts:
-            self.problem.entered[item.carried] = self.again(item.carried, held[item.carried])
+            self.again(item.carried, held[item.carried])
         for inner in block.body:
             self.item(inner)
         for item in block.nexts:
@@ -269,12 +269,12 @@ class _Builder:
         for item in block.nexts:
             self.again(item.carried, held[item.carried])
 
-    def again(self, name: str, root: int) -> Value:
+    def again(self, name: str, root: int) -> None:
+        """From here on `name` is another value, which comes to be as `root`."""
         before = self.problem.of[name]
         value = Value(name, root, "sum", before.itemsize, self.times)
         self.problem.values.append(value)
         self.problem.of[name] = value
-        return value
 
     def outputs(self) -> None:
         for output in self.problem.program.outputs:

@@ -33,8 +33,7 @@ class Variable:
 class Value:
     """A tensor of the program, however many names it has.
 
-    `root` and `leaves` are variables. `times` is how often a move of it is paid; `reads` are the
-    leaves of the operations that use it, `names` the leaf (or the root) held under each name.
+    `root` and `leaves` are variables. `times` is how often a move of it is paid.
     """
 
     name: str
@@ -65,7 +64,7 @@ class Step:
 
 @dataclass(slots=True)
 class Problem:
-    """What `build` makes of a program; `use[i, k]` below is operand k of statement i."""
+    """What `build` makes of a program, with `axes` the mesh axes that may be used."""
 
     program: Program
     axes: tuple[str, ...]
@@ -78,9 +77,8 @@ class Problem:
     """The variable of the layout that a name must have; names that may have any are absent."""
     of: dict[str, Value] = field(default_factory=dict)
     """Each name's value, as the statements that follow see it."""
-    entered: dict[str, Value] = field(default_factory=dict)
-    """The value of a carried name inside its block."""
     merged: dict[int, int] = field(default_factory=dict)
+    """For a variable that must equal another, that other: see `find`."""
 
     def find(self, variable: int) -> int:
         """The variable that stands for `variable` and all that it must equal."""
