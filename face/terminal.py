@@ -11,9 +11,10 @@ if TYPE_CHECKING:
 STYLES = (
     r"(?m)^[^:\n]+:\d+:\d+: (?P<error>error:) (?P<what>.*)$",
     r"(?m)^\s*\|\s*(?P<caret>\^+)",
-    r"(?m)^  .* (?P<layout>(?:[A-Z](?:_[a-z]+)?){2,}(?:\(partial(?:sum|max)-[a-z]+\))?)(?= |$)",
+    r"(?m)(?<= )(?![MGT]B(?: |$))(?P<layout>(?:[A-Z](?:_[a-z]+)?){2,}"
+    r"(?:\(partial(?:sum|max)-[a-z]+\))?)(?= |$)",
 )
-"""What is coloured, by the names of the groups."""
+"""What is coloured, by the names of the groups; MB is bytes and no layout."""
 
 
 def show(text: str, stream: TextIO) -> None:
