@@ -24,6 +24,11 @@ PAIRS = [
         [LAYOUTC, "compile", "examples/ffn.layout", "--chips", "64"],
         ["import sympy, numpy"],
     ),
+    *(
+        (f"layoutc derive {name}", [LAYOUTC, "derive", f"examples/{name}.layout"], ["import sympy"])
+        for name in ("ffn_1d_weight_stationary", "ffn_2d_weight_stationary")
+        + tuple(f"ffn_{axes}_weight_gathered" for axes in ("x", "xy", "xyz"))
+    ),
 ]
 
 
@@ -46,7 +51,7 @@ def main() -> None:
     for name, ours, floor in PAIRS:
         mine, least = compare(ours, floor, runs)
         said = f"{1e3 * mine:.0f} ms, {floor[0]} {1e3 * least:.0f} ms"
-        print(f"{name:28} {mine / least:5.2f}  ({said})")
+        print(f"{name:40} {mine / least:5.2f}  ({said})")
 
 
 if __name__ == "__main__":
