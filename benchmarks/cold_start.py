@@ -17,6 +17,10 @@ from pathlib import Path
 
 ROOT = Path(__file__).parent.parent
 LAYOUTC = "import sys; from layoutc.cli import main; sys.exit(main())"
+EXPLICIT = [
+    "ffn_1d_weight_stationary", "ffn_2d_weight_stationary", "ffn_x_weight_gathered",
+    "ffn_xy_weight_gathered", "ffn_xyz_weight_gathered",
+]  # fmt: skip
 PAIRS = [
     ("layoutc check", [LAYOUTC, "check", "examples/ffn.layout"], ["import lark"]),
     (
@@ -26,8 +30,7 @@ PAIRS = [
     ),
     *(
         (f"layoutc derive {name}", [LAYOUTC, "derive", f"examples/{name}.layout"], ["import sympy"])
-        for name in ("ffn_1d_weight_stationary", "ffn_2d_weight_stationary")
-        + tuple(f"ffn_{axes}_weight_gathered" for axes in ("x", "xy", "xyz"))
+        for name in EXPLICIT
     ),
 ]
 

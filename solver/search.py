@@ -234,13 +234,13 @@ def _by_communication(least: float) -> Relax:
     """Communication among the assignments with the least matmul work."""
 
     def relax(instance: Instance, limits: Limits) -> Relaxed:
+        still = instance.solve(TRAFFIC, limits)
+        if still.compute <= least * (1 + TOLERANCE):
+            return Relaxed(still.communication, still.communication, TRAFFIC, still, still)
         light = instance.solve(WORK, limits)
         if light.compute > least * (1 + TOLERANCE):
             raise Infeasible
-        still = instance.solve(TRAFFIC, limits)
-        proven = still.compute <= least * (1 + TOLERANCE)
-        value = still.communication if proven else np.inf
-        return Relaxed(still.communication, value, TRAFFIC, still, light)
+        return Relaxed(still.communication, np.inf, TRAFFIC, still, light)
 
     return relax
 
