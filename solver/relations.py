@@ -53,31 +53,23 @@ def pairs(kind: Kind, left: Space, right: Space, result: Space) -> Relation:
 
 
 def _axes_fit(kind: Kind, left: Space, right: Space) -> Flags:
-    """[left, right], the rule for each axis: the same dim, or whole on one side."""
+    """[left, right], the rule for each axis: whole on one side, or the same dim on both.
+
+    A sum also takes two partial sums, over the same axes; a quotient divides by none.
+    """
     fits = np.ones((len(left), len(right)), dtype=bool)
-    here = np.array([*range(len(left.dims))])
+    here = np.arange(len(left.dims))
     there = np.array([left.dims.index(d) if d in left.dims else 100 + i
                       for i, d in enumerate(right.dims)])  # fmt: skip
     for axis in range(len(left.axes)):
         mine = _named(left.place[:, axis], here)[:, None]
         theirs = _named(right.place[:, axis], there)[None, :]
-        whole = (mine == Space.WHOLE) | (theirs == Space.WHOLE)
-        fits &= whole | ((mine == theirs) & (mine >= 0))
+        same = (mine == theirs) & ((mine >= 0) | (kind == "sum"))
+        fits &= (mine == Space.WHOLE) | (theirs == Space.WHOLE) | same
     if kind == "sum":
-        # What is added to a partial sum must itself be partial over the same axes.
-        same = left.partial[:, None] == right.partial[None, :]
-        return np.asarray(same & _sum_fits(left, right, here, there))
+        fits &= left.partial[:, None] == right.partial[None, :]
     if kind == "quotient":
         fits &= (right.partial == 0)[None, :]
-    return fits
-
-
-def _sum_fits(left: Space, right: Space, here: Ints, there: Ints) -> Flags:
-    fits = np.ones((len(left), len(right)), dtype=bool)
-    for axis in range(len(left.axes)):
-        mine = _named(left.place[:, axis], here)[:, None]
-        theirs = _named(right.place[:, axis], there)[None, :]
-        fits &= (mine == Space.WHOLE) | (theirs == Space.WHOLE) | (mine == theirs)
     return fits
 
 

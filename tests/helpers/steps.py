@@ -103,7 +103,7 @@ def plan_of(program: Program) -> Plan:
         elif isinstance(item, Define):
             planner.define(item)
         else:
-            raise NotImplementedError("blocks are not enumerated")
+            raise ValueError("blocks are not enumerated")
     for name in list(planner.waiting):
         planner.value(name)
     plan = planner.plan
