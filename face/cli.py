@@ -16,6 +16,7 @@ from typing import Literal
 
 from layoutc import document, files, options
 from layoutc.dsl.errors import count, render
+from layoutc.dsl.header import Settings, unknown_settings
 from layoutc.dsl.program import Program
 from layoutc.pipeline import (
     Source,
@@ -70,7 +71,7 @@ def _complain(wrong: list[WrongFile], as_json: bool) -> int:
     return 1
 
 
-def _each(paths: list[str], work: Callable[[str], None]) -> list[WrongFile]:
+def _each(paths: list[str], work: Callable[[str], object]) -> list[WrongFile]:
     """What is wrong with the files, every file looked at."""
     wrong = []
     for path in paths:
@@ -86,12 +87,7 @@ def _each(paths: list[str], work: Callable[[str], None]) -> list[WrongFile]:
 
 def _check(chosen: argparse.Namespace) -> int:
     given = options.settings(chosen)
-
-    def work(path: str) -> None:
-        source = read(path)
-        _known(checked(source, given), chosen)
-
-    wrong = _each(chosen.files, work)
+    wrong = _each(chosen.files, lambda path: _sound(path, given))
     if wrong:
         return _complain(wrong, chosen.json)
     if chosen.json:
@@ -129,9 +125,7 @@ def _fmt(chosen: argparse.Namespace) -> int:
 
 
 def _compile(chosen: argparse.Namespace) -> int:
-    source = read(chosen.file)
-    program = checked(source, options.settings(chosen))
-    _known(program, chosen)
+    source, program = _sound(chosen.file, options.settings(chosen))
     chips = _chips(program, chosen)
     plan = planned(source, program, chips, chosen.hardware, chosen.minimize)
     if chosen.output == "-" and not chosen.json:
@@ -212,7 +206,7 @@ def _ranging(source: Source, chosen: argparse.Namespace) -> Program:
     program = checked(source, given)
     if name != "n" and name not in program.dims:
         raise WrongCall(f"--over {name}: {program.name} has no dim {name}")
-    _known(program, chosen)
+    _known(source, given)
     return program
 
 
@@ -228,13 +222,19 @@ def _every_count(program: Program, chosen: argparse.Namespace) -> int:
 # What the commands share.
 
 
+def _sound(path: str, given: Settings) -> tuple[Source, Program]:
+    """A file that was read and found right, under what the command line says of sizes."""
+    source = read(path)
+    program = checked(source, given)
+    _known(source, given)
+    return source, program
+
+
 def _explicit(path: str, chosen: argparse.Namespace) -> tuple[Source, Program]:
     """A program without holes. Raises `WrongFile` for one that has some."""
     from layoutc.explicit import explicit
 
-    source = read(path)
-    program = checked(source, options.settings(chosen))
-    _known(program, chosen)
+    source, program = _sound(path, options.settings(chosen))
     return source, explicit(source, program, chosen.command)
 
 
@@ -250,13 +250,11 @@ def _chips_if_known(program: Program, chosen: argparse.Namespace) -> int | None:
     return _chips(program, chosen)
 
 
-def _known(program: Program, chosen: argparse.Namespace) -> None:
+def _known(source: Source, given: Settings) -> None:
     """The command line sizes only what the file has. Raises `WrongCall`."""
-    given = options.settings(chosen)
-    for name in options.strangers(given.dims, set(program.dims)):
-        raise WrongCall(f"--set {name}: {program.name} has no dim {name}")
-    for name in options.strangers(given.mesh, {axis.name for axis in program.axes}):
-        raise WrongCall(f"--mesh {name}: {program.name} has no mesh axis {name}")
+    unknown = unknown_settings(source.tree, given)
+    if unknown:
+        raise WrongCall(f"--set and --mesh size what a file declares: {'; '.join(unknown)}")
 
 
 def _chips(program: Program, chosen: argparse.Namespace) -> int:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import re
-from collections.abc import Mapping
 from typing import NamedTuple
 
 from layoutc import __version__
@@ -56,6 +55,11 @@ def _sizes(command: argparse.ArgumentParser) -> None:
     command.add_argument("--mesh", metavar="x=4,y=4,z=4", help="the sizes of mesh axes")
 
 
+def _machine(command: argparse.ArgumentParser) -> None:
+    command.add_argument("--hardware", default="tpu-v4-flat", metavar="NAME-OR-FILE")
+    command.add_argument("--network", choices=("flat",), default="flat")
+
+
 def _check(command: argparse.ArgumentParser) -> None:
     command.add_argument("files", nargs="+", metavar="FILE", help="- reads standard input")
     _sizes(command)
@@ -71,8 +75,7 @@ def _compile(command: argparse.ArgumentParser) -> None:
     command.add_argument("--chips", type=_count, metavar="N", help="how many chips")
     command.add_argument("-o", "--output", metavar="OUT.py", help="- prints only the program")
     command.add_argument("--minimize", choices=("time", "communication"), default="time")
-    command.add_argument("--hardware", default="tpu-v4-flat", metavar="NAME-OR-FILE")
-    command.add_argument("--network", choices=("flat",), default="flat")
+    _machine(command)
     _sizes(command)
 
 
@@ -97,8 +100,7 @@ def _regimes(command: argparse.ArgumentParser) -> None:
     )  # fmt: skip
     command.add_argument("--chips", type=_count, metavar="N", help="how many chips")
     command.add_argument("--plot", metavar="OUT.svg", help="also draw it, as .svg or .png")
-    command.add_argument("--hardware", default="tpu-v4-flat", metavar="NAME-OR-FILE")
-    command.add_argument("--network", choices=("flat",), default="flat")
+    _machine(command)
     _sizes(command)
 
 
@@ -155,8 +157,3 @@ def _assignment(entry: str, option: str, names: str) -> tuple[str, int]:
     if not 1 <= number <= LARGEST:
         raise WrongCall(f"{option} {entry}: a size is a whole number from 1 to 2^62")
     return found[1], number
-
-
-def strangers(given: Mapping[str, int], known: set[str]) -> list[str]:
-    """The names that the command line sizes and the file does not have."""
-    return sorted(set(given) - known)

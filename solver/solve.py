@@ -155,8 +155,12 @@ def _worth_spelling(program: Program, answers: list[Answer], machine: Machine) -
 
 
 def _memory(program: Program, machine: Machine) -> int:
-    mesh = {axis.name: axis.size or 1 for axis in program.axes}
-    return price(program, mesh, machine).memory.bytes
+    return price(program, _mesh(program), machine).memory.bytes
+
+
+def _mesh(program: Program) -> Mesh:
+    """The mesh of a program whose sizes are all pinned."""
+    return {axis.name: axis.size or 1 for axis in program.axes}
 
 
 def _spelled(program: Program, answer: Answer, found: Found) -> Program:
@@ -173,20 +177,18 @@ def _full(program: Program, mesh: Mesh) -> Mesh:
 def _best(
     candidates: list[Program], chips: int, machine: Machine, minimize: Minimize, bound: float
 ) -> Plan:
-    """Settles ties. Prices are the same for all renamings, so one of each mesh is priced."""
-    plans: dict[tuple[int, ...], Plan] = {}
-    ranked = []
-    for program in candidates:
-        mesh = {axis.name: axis.size or 1 for axis in program.axes}
-        key = uneven(mesh)
-        if key not in plans:
-            prices = price(program, mesh, machine)
-            plans[key] = Plan(program, chips, mesh, machine, prices, minimize, bound)
-        rank = (plans[key].prices.memory.bytes, key, _reading(program), _sizes(program))
-        ranked.append((rank, program, mesh))
-    _, program, mesh = min(ranked, key=lambda entry: entry[0])
-    prices = price(program, mesh, machine)
-    return Plan(program, chips, mesh, machine, prices, minimize, bound)
+    """Settles ties. Memory is the same for all renamings, so one of each mesh is priced."""
+    memory: dict[tuple[int, ...], int] = {}
+
+    def rank(program: Program) -> tuple[object, ...]:
+        key = uneven(_mesh(program))
+        if key not in memory:
+            memory[key] = _memory(program, machine)
+        return memory[key], key, _reading(program), _sizes(program)
+
+    best = min(candidates, key=rank)
+    mesh = _mesh(best)
+    return Plan(best, chips, mesh, machine, price(best, mesh, machine), minimize, bound)
 
 
 def _reading(program: Program) -> tuple[tuple[int, ...], ...]:

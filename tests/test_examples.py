@@ -1,6 +1,5 @@
 """Every example: checked, in its canonical spelling, compiled, and run on simulated devices."""
 
-import json
 import re
 from pathlib import Path
 from typing import Any
@@ -15,21 +14,6 @@ EXAMPLES = sorted((ROOT / "examples").glob("*.layout"))
 SMALL = ["--set", "B=16", "--set", "L=2", "--set", "E=64", "--set", "F=128", "--dtype", "f32"]
 
 every_example = pytest.mark.parametrize("path", EXAMPLES, ids=lambda path: path.stem)
-
-
-@pytest.fixture
-def compiled(capsys: pytest.CaptureFixture[str]) -> Any:
-    """`compile --json` as a function of its arguments; the document."""
-
-    def run(path: Path, *options: str) -> dict[str, Any]:
-        status = main(["compile", str(path), "--json", *options])
-        out, err = capsys.readouterr()
-        assert status == 0, out + err
-        document = json.loads(out)
-        assert isinstance(document, dict)
-        return document
-
-    return run
 
 
 def test_there_are_examples() -> None:

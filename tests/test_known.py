@@ -3,29 +3,13 @@
 Sizes are PaLM 540B's; counts are elements that one chip receives in a pass, the (K-1)/K kept.
 """
 
-import json
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from layoutc.cli import main
-
 EXAMPLES = Path(__file__).parent.parent / "examples"
 E, F = 18_432, 73_728
-
-
-@pytest.fixture
-def compiled(capsys: pytest.CaptureFixture[str]) -> Any:
-    def run(path: Path, *options: str) -> dict[str, Any]:
-        status = main(["compile", str(path), "--json", *options])
-        out, err = capsys.readouterr()
-        assert status == 0, out + err
-        document = json.loads(out)
-        assert isinstance(document, dict)
-        return document
-
-    return run
 
 
 def elements(document: dict[str, Any]) -> int:

@@ -1,7 +1,6 @@
 """Which layout wins where: the paper's figure 3, and what the command says and refuses."""
 
 import csv
-import json
 import re
 from collections.abc import Callable
 from pathlib import Path
@@ -36,21 +35,6 @@ PAPERS = {
 Run = Callable[..., dict[str, Any]]
 
 
-@pytest.fixture
-def answered(capsys: pytest.CaptureFixture[str]) -> Run:
-    """`regimes --json` as a function of its arguments; the document."""
-
-    def run(path: Path, *options: str) -> dict[str, Any]:
-        status = main(["regimes", str(path), "--json", *options])
-        out, err = capsys.readouterr()
-        assert status == 0, out + err
-        document = json.loads(out)
-        assert isinstance(document, dict)
-        return document
-
-    return run
-
-
 def published() -> list[dict[str, str]]:
     lines = (ROOT / "tests" / "data" / "fig3_ffn_communication.csv").read_text().splitlines()
     return list(csv.DictReader(line for line in lines if not line.startswith("#")))
@@ -60,7 +44,7 @@ def published() -> list[dict[str, str]]:
 
 
 def test_all_points_of_figure_3(answered: Run) -> None:
-    document = answered(FIGURE3, *CUBE, *TOKENS)
+    document = answered("regimes", FIGURE3, *CUBE, *TOKENS)
     bytes_of = {
         c["layout"]: {tokens: 2 * elements for tokens, elements in c["points"]}
         for c in document["contenders"]
@@ -79,7 +63,7 @@ def test_all_points_of_figure_3(answered: Run) -> None:
 
 
 def test_the_switches_of_figure_3(answered: Run) -> None:
-    document = answered(FIGURE3, *CUBE, *TOKENS)
+    document = answered("regimes", FIGURE3, *CUBE, *TOKENS)
     assert [r["layout"] for r in document["regimes"]] == list(PAPERS.values())
     assert [(r["from"], r["to"]) for r in document["regimes"]] == [
         (1, E), (E, F), (F, 12 * F), (12 * F, 16_777_216),
@@ -92,13 +76,13 @@ def test_the_switches_of_figure_3(answered: Run) -> None:
 
 
 def test_tokens_are_batch_times_length(answered: Run) -> None:
-    document = answered(FIGURE3, *CUBE, "--over", "B=64..262144", "--set", "L=64")
+    document = answered("regimes", FIGURE3, *CUBE, "--over", "B=64..262144", "--set", "L=64")
     assert [s["formula"] for s in document["switches"]] == ["E/L", "F/L", "12*F/L"]
     assert [s["at"] for s in document["switches"]] == [E // 64, F // 64, 12 * F // 64]
 
 
 def test_over_another_dim(answered: Run) -> None:
-    document = answered(FIGURE3, *CUBE, "--over", "L=64..16777216", "--set", "B=1")
+    document = answered("regimes", FIGURE3, *CUBE, "--over", "L=64..16777216", "--set", "B=1")
     assert [s["formula"] for s in document["switches"]] == ["E", "F", "12*F"]
 
 
@@ -118,7 +102,7 @@ BETWEEN = "weights gathered over z, 2D over x and y"
 def test_narrow_layers_have_a_layout_in_between(
     width: float, layouts: list[str], switches: list[str], exactly: list[str], answered: Run
 ) -> None:
-    document = answered(FIGURE3, *CUBE, *TOKENS, "--set", f"F={int(width)}")
+    document = answered("regimes", FIGURE3, *CUBE, *TOKENS, "--set", f"F={int(width)}")
     assert [r["layout"] for r in document["regimes"]][1:2] == layouts
     assert [s["formula"] for s in document["switches"]] == switches
     assert [s["formula"] for s in document["switches_exact"]] == exactly
@@ -143,7 +127,7 @@ def test_every_regime_is_what_the_search_finds_inside_it() -> None:
 
 
 def test_a_contender_counts_only_where_it_divides(answered: Run) -> None:
-    document = answered(FIGURE3, *CUBE, *TOKENS)
+    document = answered("regimes", FIGURE3, *CUBE, *TOKENS)
     first = {c["layout"]: c["points"][0][0] for c in document["contenders"]}
     assert list(first.values()) == [1, 4, 16, 64]
 
@@ -174,7 +158,7 @@ def test_the_least_over_meshes_is_of_two_terms_that_balance() -> None:
 
 
 def test_over_chips_the_paper_goes_from_1d_to_2d(answered: Run) -> None:
-    document = answered(ROOT / "examples" / "ffn.layout", "--over", "n=4..64")
+    document = answered("regimes", ROOT / "examples" / "ffn.layout", "--over", "n=4..64")
     assert document["chips"] is None
     reach = [(r["from"], r["to"], r["layout"]) for r in document["regimes"]]
     assert reach == [(4, 16, "1D weight-stationary"), (16, 64, "2D weight-stationary")]
@@ -190,7 +174,7 @@ def test_over_chips_the_paper_goes_from_1d_to_2d(answered: Run) -> None:
 
 def test_an_explicit_program_is_the_only_contender(answered: Run) -> None:
     path = ROOT / "examples" / "ffn_xy_weight_gathered.layout"
-    document = answered(path, *CUBE, "--over", "B=16..4096")
+    document = answered("regimes", path, *CUBE, "--over", "B=16..4096")
     assert [r["layout"] for r in document["regimes"]] == ["XY-weight-gathered"]
     assert document["switches"] == []
     assert (document["regimes"][0]["from"], document["regimes"][0]["to"]) == (16, 4096)
@@ -198,7 +182,7 @@ def test_an_explicit_program_is_the_only_contender(answered: Run) -> None:
 
 def test_a_mesh_left_open_is_part_of_the_answer(answered: Run) -> None:
     path = ROOT / "examples" / "ffn_2d_weight_stationary.layout"
-    document = answered(path, "--chips", "16", "--over", "F=256..4194304")
+    document = answered("regimes", path, "--chips", "16", "--over", "F=256..4194304")
     meshes = [tuple(r["mesh"].values()) for r in document["regimes"]]
     assert len(meshes) == len(set(meshes)) > 1
     assert all(x * y * z == 16 for x, y, z in meshes)
