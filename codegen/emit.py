@@ -32,11 +32,12 @@ STAND_INS |= {"NARROWEST", "SPECS"}
 
 HEAD = '''"""{name} on the mesh {mesh}: a program for {chips} chips, each step spelled out.
 
-Run it:  python {name}.py [--seed 0] [--set B=8] [--dtype f32]
+Run it:  python {name}.py [--seed 0] [--set B=8] [--dtype f32] [--distributed]
 
 It compares the sharded function `{name}` with the unsharded `reference` and times it. With
-fewer devices than chips it simulates them on the CPU. Over several hosts, start it on each
-with JAX_COORDINATOR_ADDRESS, JAX_NUM_PROCESSES and JAX_PROCESS_ID set.
+fewer devices than chips it simulates them on the CPU. Over several hosts, start it on each:
+with --distributed where JAX finds the others by itself (a TPU slice, Slurm, Open MPI,
+Kubernetes), or with JAX_COORDINATOR_ADDRESS, JAX_NUM_PROCESSES and JAX_PROCESS_ID set.
 
 A comment at the end of a line is the value's layout: BLE_xy has the dims B, L and E, with E
 split over the mesh axes x and y, x the more significant; with (partialsum-x), each chip along

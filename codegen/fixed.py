@@ -15,14 +15,14 @@ import statistics
 import sys
 import time
 import zlib
-from collections.abc import Sequence
-from typing import Any, NamedTuple
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple, NoReturn
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 from jax import lax
-from jax.experimental import multihost_utils
+from jax.experimental import mesh_utils, multihost_utils
 from jax.extend.backend import clear_backends
 from jax.sharding import AbstractMesh, AxisType, Mesh, NamedSharding
 from jax.sharding import PartitionSpec as P
@@ -106,12 +106,22 @@ def _chips(order: tuple[str, ...], axes: tuple[str, ...]) -> list[int]:
 
 
 def make_mesh(devices: Sequence[Any] | None = None) -> Mesh:
-    """MESH over `devices`: by default over JAX's, over all hosts."""
-    have, need = len(jax.devices() if devices is None else devices), math.prod(MESH.values())
-    if have < need:
-        raise ValueError(f"MESH has {need} chips and there are {have} devices")
-    types = (AxisType.Auto,) * len(MESH)
-    return jax.make_mesh(tuple(MESH.values()), tuple(MESH), axis_types=types, devices=devices)
+    """MESH over `devices`: by default over JAX's, over all hosts, each of which has a part."""
+    processes = jax.process_count() if devices is None else 1
+    devices = list(jax.devices() if devices is None else devices)
+    need = math.prod(MESH.values())
+    who = "there are" if processes == 1 else f"{processes} processes together have"
+    said = f"MESH has {need} chips and {who} {len(devices)} devices"
+    if len(devices) < need:
+        raise ValueError(said)
+    # Unlike jax.make_mesh, this takes every mesh: an axis of a TPU's torus may be split, and the
+    # hosts may be linked by a network alone.
+    grid = mesh_utils.create_device_mesh(
+        tuple(MESH.values()), devices[:need], allow_split_physical_axes=True
+    )
+    if len({device.process_index for device in grid.flat}) < processes:
+        raise ValueError(f"{said}; start fewer, so that each has a part")
+    return Mesh(grid, tuple(MESH), axis_types=(AxisType.Auto,) * len(MESH))
 
 
 def make_inputs(
@@ -127,10 +137,22 @@ def make_inputs(
     sizes = checked_sizes(sizes)
     arrays = []
     for name, tensor in ARGUMENTS.items():
-        make = functools.partial(part, name, sizes, seed, dtype)
+        make = once(functools.partial(part, name, sizes, seed, dtype))
         sharding = NamedSharding(mesh, SPECS[name])
         arrays.append(jax.make_array_from_callback(extents(tensor, sizes), sharding, make))
     return tuple(arrays)
+
+
+def once(make: Callable[[Any], Any]) -> Callable[[Any], Any]:
+    """`make` of an index, but a shard that several chips of a host hold is made once."""
+    made: dict[str, Any] = {}
+
+    def kept(index: Any) -> Any:
+        if str(index) not in made:
+            made[str(index)] = make(index)
+        return made[str(index)]
+
+    return kept
 
 
 def checked_sizes(sizes: dict[str, int]) -> dict[str, int]:
@@ -183,17 +205,31 @@ def main(argv: Sequence[str] | None = None) -> int:
     except ValueError as refusal:
         print(f"error: {refusal}", file=sys.stderr)
         return 2
-    whole = [
-        part(name, DIMS | sizes, flags.seed, dtype, (slice(None),) * array.ndim)
-        for name, array in zip(ARGUMENTS, arrays, strict=True)
-    ]
     # f32 is f32: not the faster passes that some machines make of it.
     with jax.default_matmul_precision("highest"):
-        error = worst(program(*arrays), reference(*whole))
+        error = compared(arrays, flags.seed, dtype, sizes)
         median = median_ms(arrays)
     print(f"error {error:.2g} (max |a-b| / max |b|), median {median:.3f} ms")
-    narrow = (jnp.dtype(dtype).name, *NARROWEST)
-    return int(not error <= max(TOLERANCE[name] for name in narrow))
+    return int(not error <= tolerance(dtype))
+
+
+def compared(arrays: Sequence[jax.Array], seed: int, dtype: Any, sizes: dict[str, int]) -> float:
+    """The program on `arrays` against the reference on the same, whole: max |a-b| / max |b|."""
+    return worst(program(*arrays), reference(*whole(seed, dtype, sizes)))
+
+
+def whole(seed: int, dtype: Any, sizes: dict[str, int]) -> list[np.ndarray[Any, Any]]:
+    """The arguments that make_inputs gives, each in one piece."""
+    sizes = DIMS | sizes
+    return [
+        part(name, sizes, seed, dtype, (slice(None),) * len(extents(tensor, sizes)))
+        for name, tensor in ARGUMENTS.items()
+    ]
+
+
+def tolerance(dtype: Any) -> float:
+    """What rounding may make of the program's values, DTYPE being `dtype`."""
+    return max(TOLERANCE[name] for name in (jnp.dtype(dtype).name, *NARROWEST))
 
 
 FLOATS: dict[str, Any] = {"f32": jnp.float32, "bf16": jnp.bfloat16, "f16": jnp.float16}
@@ -214,6 +250,8 @@ def options(argv: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--set", type=size, action="append", default=[], metavar="B=8")
     parser.add_argument("--dtype", choices=FLOATS, help="for what the file gave no dtype")
+    known = "a TPU slice, Slurm, Open MPI, Kubernetes"
+    parser.add_argument("--distributed", action="store_true", help=f"meet the other hosts: {known}")
     return parser.parse_args(argv)
 
 
@@ -253,18 +291,42 @@ def median_ms(arrays: Sequence[jax.Array], runs: int = 10) -> float:
 
 def start() -> None:
     """Before anything runs: meet the other hosts, or simulate the devices that are missing."""
-    if "JAX_COORDINATOR_ADDRESS" in os.environ:
-        # What is not said here, JAX finds out from the cluster it runs on.
-        count, this = os.environ.get("JAX_NUM_PROCESSES"), os.environ.get("JAX_PROCESS_ID")
-        jax.distributed.initialize(
-            num_processes=int(count) if count else None, process_id=int(this) if this else None
-        )
+    # Not unasked: JAX also finds a cluster in an interactive Slurm session, and would wait there
+    # for processes that nobody started.
+    if options(None).distributed or "JAX_COORDINATOR_ADDRESS" in os.environ:
+        meet()
     have, need = jax.device_count(), math.prod(MESH.values())
-    if have < need and jax.process_count() == 1:
+    if jax.process_count() > 1:
+        try:
+            make_mesh()
+        except ValueError as refusal:
+            refuse(refusal)
+        if jax.process_index() > 0:
+            sys.stdout = None  # all have the same to say: one prints it
+    elif have < need:
         print(f"MESH has {need} chips and there are {have} devices: simulating {need} on the CPU")
         clear_backends()
         jax.config.update("jax_platforms", "cpu")
         jax.config.update("jax_num_cpu_devices", need)
+
+
+def meet() -> None:
+    """Join the processes on all hosts to one."""
+    # What is not said here, JAX finds out from the cluster it runs on.
+    count, this = os.environ.get("JAX_NUM_PROCESSES"), os.environ.get("JAX_PROCESS_ID")
+    try:
+        jax.distributed.initialize(
+            num_processes=int(count) if count else None,
+            process_id=int(this) if this else None,
+            shutdown_timeout_seconds=30,  # after which a process that failed ends the others
+        )
+    except ValueError as refusal:
+        refuse(f"the other hosts can't be met: {refusal}")
+
+
+def refuse(reason: object) -> NoReturn:
+    print(f"error: {reason}", file=sys.stderr)
+    sys.exit(2)
 
 
 ABSTRACT_MESH = AbstractMesh(
