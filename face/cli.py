@@ -11,23 +11,27 @@ import os
 import sys
 from collections.abc import Callable
 from dataclasses import replace
-from math import prod
 from typing import Literal
 
 from layoutc import document, files, options
-from layoutc.dsl.errors import count, render
-from layoutc.dsl.header import Settings, unknown_settings
+from layoutc.dsl.header import Settings
 from layoutc.dsl.program import Program
 from layoutc.pipeline import (
     Source,
     WrongCall,
     WrongFile,
     checked,
+    chip_count,
+    complaint,
     emitted,
+    known,
     machine_called,
     planned,
     read,
+    sound,
+    verified,
 )
+from layoutc.progress import waiting
 from layoutc.terminal import show
 
 
@@ -41,6 +45,7 @@ def main(argv: list[str] | None = None) -> int:
         "compare": _compare,
         "compile": _compile,
         "regimes": _regimes,
+        "verify": _verify,
     }
     try:
         return commands[chosen.command](chosen)
@@ -63,11 +68,7 @@ def _complain(wrong: list[WrongFile], as_json: bool) -> int:
         found = [(w.source.name, e) for w in wrong for e in w.errors]
         sys.stdout.write(document.dumped(document.errors(found)))
         return 1
-    for one in wrong:
-        show(render(one.errors, one.source.text, one.source.name), sys.stderr)
-    total = sum(len(one.errors) for one in wrong)
-    if total > 1:
-        show(f"{count(total)}\n", sys.stderr)
+    show(complaint(wrong), sys.stderr)
     return 1
 
 
@@ -126,7 +127,7 @@ def _fmt(chosen: argparse.Namespace) -> int:
 
 def _compile(chosen: argparse.Namespace) -> int:
     source, program = _sound(chosen.file, options.settings(chosen))
-    chips = _chips(program, chosen)
+    chips = chip_count(program, chosen.chips)
     plan = planned(source, program, chips, chosen.hardware, chosen.minimize)
     if chosen.output == "-" and not chosen.json:
         sys.stdout.write(emitted(plan))
@@ -182,8 +183,8 @@ def _regimes(chosen: argparse.Namespace) -> int:
     kind = plot.kind(chosen.plot) if chosen.plot else ""
     source = read(chosen.file)
     program = _ranging(source, chosen)
-    chips = _every_count(program, chosen) if chosen.over.name == "n" else _chips(program, chosen)
     name, low, high = chosen.over
+    chips = _every_count(program, chosen) if name == "n" else chip_count(program, chosen.chips)
     sweep = Sweep(program, name, low, high, chips, machine_called(chosen.hardware))
     found = regimes.swept(source, sweep)
     if chosen.plot:
@@ -197,6 +198,22 @@ def _regimes(chosen: argparse.Namespace) -> int:
     return 0
 
 
+def _verify(chosen: argparse.Namespace) -> int:
+    """1 if anything differs from the prediction, which the report names."""
+    from layoutc import verify
+
+    source, program = _sound(chosen.file, options.settings(chosen))
+    chips = chip_count(program, chosen.chips)
+    plan = planned(source, program, chips, chosen.hardware, chosen.minimize)
+    with waiting(f"compiling {program.name} for {chips:,} chips"):
+        found = verified(plan, run=not chosen.no_run)
+    if chosen.json:
+        sys.stdout.write(document.dumped(verify.document(plan, found)))
+    else:
+        show(verify.report(plan, found), sys.stdout)
+    return 1 if verify.differences(found) else 0
+
+
 def _ranging(source: Source, chosen: argparse.Namespace) -> Program:
     """The program, the dim that grows at a power of two of its range: the file's may not divide."""
     given, (name, low, high) = options.settings(chosen), chosen.over
@@ -206,7 +223,7 @@ def _ranging(source: Source, chosen: argparse.Namespace) -> Program:
     program = checked(source, given)
     if name != "n" and name not in program.dims:
         raise WrongCall(f"--over {name}: {program.name} has no dim {name}")
-    _known(source, given)
+    known(source, given)
     return program
 
 
@@ -225,9 +242,7 @@ def _every_count(program: Program, chosen: argparse.Namespace) -> int:
 def _sound(path: str, given: Settings) -> tuple[Source, Program]:
     """A file that was read and found right, under what the command line says of sizes."""
     source = read(path)
-    program = checked(source, given)
-    _known(source, given)
-    return source, program
+    return source, sound(source, given)
 
 
 def _explicit(path: str, chosen: argparse.Namespace) -> tuple[Source, Program]:
@@ -247,26 +262,7 @@ def _chips_if_known(program: Program, chosen: argparse.Namespace) -> int | None:
     """How many chips, where that is said or follows from a mesh without open sizes."""
     if chosen.chips is None and any(axis.size is None for axis in program.axes):
         return None
-    return _chips(program, chosen)
-
-
-def _known(source: Source, given: Settings) -> None:
-    """The command line sizes only what the file has. Raises `WrongCall`."""
-    unknown = unknown_settings(source.tree, given)
-    if unknown:
-        raise WrongCall(f"--set and --mesh size what a file declares: {'; '.join(unknown)}")
-
-
-def _chips(program: Program, chosen: argparse.Namespace) -> int:
-    """How many chips: as said, else as many as a mesh without open sizes has."""
-    if chosen.chips is not None:
-        return int(chosen.chips)
-    open_axes = [axis.name for axis in program.axes if axis.size is None]
-    if open_axes:
-        raise WrongCall(
-            f"how many chips? --chips N, or --mesh {','.join(f'{a}=...' for a in open_axes)}"
-        )
-    return prod(axis.size or 1 for axis in program.axes)
+    return chip_count(program, chosen.chips)
 
 
 def _write(path: str, content: str | bytes) -> None:

@@ -33,6 +33,7 @@ def parser() -> argparse.ArgumentParser:
     _compare(_command(commands, "compare", "which of two programs is cheaper, and where"))
     _compile(_command(commands, "compile", "the best mesh and layouts, and the JAX program"))
     _regimes(_command(commands, "regimes", "which layout wins where, as one size grows"))
+    _verify(_command(commands, "verify", "is what was predicted what XLA makes of it, and right?"))
     return top
 
 
@@ -100,6 +101,19 @@ def _regimes(command: argparse.ArgumentParser) -> None:
     )  # fmt: skip
     command.add_argument("--chips", type=_count, metavar="N", help="how many chips")
     command.add_argument("--plot", metavar="OUT.svg", help="also draw it, as .svg or .png")
+    _machine(command)
+    _sizes(command)
+
+
+def _verify(command: argparse.ArgumentParser) -> None:
+    command.add_argument("file", metavar="FILE", help="- reads standard input")
+    command.add_argument("--chips", type=_count, metavar="N", help="how many chips")
+    command.add_argument("--no-run", action="store_true", help="compile it only")
+    command.add_argument(
+        "--against", metavar="MODULE:FUNCTION",
+        help="what the automatic partitioner makes of this function, under the file's layouts",
+    )  # fmt: skip
+    command.add_argument("--minimize", choices=("time", "communication"), default="time")
     _machine(command)
     _sizes(command)
 

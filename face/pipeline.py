@@ -1,10 +1,11 @@
 """The way through the house, on one page.
 
     text ──read──▶ File ──checked──▶ Program ──planned──▶ Plan ──emitted──▶ JAX text
+                                                           └─────verified──▶ Verdict
 
 Each stage takes what the one before it gives; what is wrong with a user's file leaves as
-`WrongFile`, what is wrong with the command line as `WrongCall`. Solver and code generator are
-imported when they are first needed: `check` must feel instant.
+`WrongFile`, what is wrong with the command line, or with a call from Python, as `WrongCall`.
+Solver and code generator are imported when they are first needed: `check` must feel instant.
 """
 
 from __future__ import annotations
@@ -13,32 +14,42 @@ import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from math import prod
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from layoutc.dsl.check import Settings, check
-from layoutc.dsl.errors import START, Diagnostic, Span
+from layoutc.dsl.errors import START, Diagnostic, Span, count, render
+from layoutc.dsl.header import unknown_settings
 from layoutc.dsl.parse import parse
 from layoutc.dsl.program import Program
 from layoutc.dsl.source import decode
 from layoutc.dsl.syntax import DeclareLine, DefineLine, File, MeshLine
 
 if TYPE_CHECKING:
+    from layoutc.codegen.verify import Refused, Verdict
     from layoutc.solver.machine import Machine
     from layoutc.solver.search import Minimize
     from layoutc.solver.solve import Plan
 
 
-class WrongCall(Exception):
-    """The command line is at fault; the message is a sentence for the person who typed it."""
+class WrongCall(ValueError):
+    """The command line is at fault, or a call from Python; the message is a sentence for the
+    person who typed it."""
 
 
 class WrongFile(Exception):
-    """A file is at fault: every error of it, and the text that they point into."""
+    """A file is at fault: every error of it, and the text that they point into.
+
+    As text it is what the command line prints: each error with its place underlined.
+    """
 
     def __init__(self, source: Source, errors: Sequence[Diagnostic]) -> None:
-        super().__init__(f"{source.name}: {len(errors)} errors")
+        super().__init__(source.name)
         self.source, self.errors = source, tuple(errors)
+
+    def __str__(self) -> str:
+        return complaint([self]).rstrip("\n")
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,10 +74,19 @@ def read(path: str) -> Source:
     except OSError as error:
         reason = (error.strerror or str(error)).lower()
         raise WrongFile(empty, [Diagnostic(f"can't be read: {reason}", START)]) from None
+    return parsed(data, name, "stdin" if path == "-" else path)
+
+
+def parsed(data: bytes, name: str, path: str) -> Source:
+    """The bytes of a file as a tree; `name` stands in errors, the program is called after `path`.
+
+    Raises:
+        WrongFile: they are not text, or not a `.layout` file.
+    """
     text = decode(data)
     if isinstance(text, Diagnostic):
-        raise WrongFile(empty, [text])
-    return Source(name, text, parse(text, "stdin" if path == "-" else path))
+        raise WrongFile(Source(name, "", File(name, (), ())), [text])
+    return Source(name, text, parse(text, path))
 
 
 def checked(source: Source, settings: Settings) -> Program:
@@ -75,6 +95,41 @@ def checked(source: Source, settings: Settings) -> Program:
     if isinstance(program, Program):
         return program
     raise WrongFile(source, program)
+
+
+def sound(source: Source, given: Settings) -> Program:
+    """The program of a file that is right, under what the command line says of sizes.
+
+    Raises:
+        WrongFile: it is wrong.
+        WrongCall: what is given a size is not in it.
+    """
+    program = checked(source, given)
+    known(source, given)
+    return program
+
+
+def known(source: Source, given: Settings) -> None:
+    """The command line sizes only what the file has. Raises `WrongCall`."""
+    unknown = unknown_settings(source.tree, given)
+    if unknown:
+        raise WrongCall(f"--set and --mesh size what a file declares: {'; '.join(unknown)}")
+
+
+def chip_count(program: Program, said: int | None) -> int:
+    """How many chips: as said, else as many as a mesh without open sizes has.
+
+    Raises:
+        WrongCall: it is not said, and some axis has no size.
+    """
+    if said is not None:
+        return said
+    open_axes = [axis.name for axis in program.axes if axis.size is None]
+    if open_axes:
+        raise WrongCall(
+            f"how many chips? --chips N, or --mesh {','.join(f'{a}=...' for a in open_axes)}"
+        )
+    return prod(axis.size or 1 for axis in program.axes)
 
 
 def planned(
@@ -116,10 +171,31 @@ def refusals(source: Source) -> Iterator[None]:
 
 
 def emitted(plan: Plan) -> str:
-    """The plan as the text of a Python module."""
+    """The plan as the text of a Python module. Raises `WrongCall` if there is no mesh to run on."""
     from layoutc.codegen.emit import emit
 
+    if not plan.program.axes:
+        raise WrongCall(f"{plan.program.name} has no mesh to run on; give it one:  mesh x")
     return emit(plan.program, plan.mesh)
+
+
+def verified(plan: Plan, run: bool = True) -> Verdict | Refused:
+    """The emitted program held against the plan, or what JAX does not take in it.
+
+    Raises:
+        WrongCall: there are too many chips to simulate.
+    """
+    from layoutc.codegen.verify import MOST_DEVICES, Refused, TooManyChips, verify
+
+    try:
+        return verify(plan, emitted(plan), run)
+    except Refused as refused:
+        return refused
+    except TooManyChips:
+        raise WrongCall(
+            f"--chips {plan.chips:,}: there are fewer devices, and more than {MOST_DEVICES:,} "
+            "can't be simulated"
+        ) from None
 
 
 def place(tree: File, name: str) -> Span:
@@ -131,3 +207,10 @@ def place(tree: File, name: str) -> Span:
             case MeshLine() if not name:
                 return statement.span
     return START
+
+
+def complaint(wrong: Sequence[WrongFile]) -> str:
+    """Every error of every file as a person reads them, and how many there are if more than one."""
+    text = "".join(render(one.errors, one.source.text, one.source.name) for one in wrong)
+    total = sum(len(one.errors) for one in wrong)
+    return f"{text}{count(total)}\n" if total > 1 else text
