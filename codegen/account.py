@@ -1,0 +1,105 @@
+"""Memory as it was predicted, beside XLA's own account of it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import lru_cache
+
+from layoutc.codegen import body
+from layoutc.codegen.compiled import build, memory
+from layoutc.codegen.emit import emit
+from layoutc.codegen.names import identifier
+from layoutc.codegen.run import load
+from layoutc.dsl.program import DTYPES, Declare, Define, Dtype, Item, Program, Repeat
+from layoutc.solver.price import price
+from layoutc.solver.solve import Plan
+
+CLOSE = 0.25
+"""How far above what was predicted XLA's peak may be, as a share."""
+
+NEGLIGIBLE = 1 << 16
+"""Bytes below which peaks are not compared: there alignment is all."""
+
+NARROW: tuple[Dtype, ...] = ("bf16", "f16", "f8e4m3", "f8e5m2")
+
+
+@dataclass(frozen=True, slots=True)
+class Memory:
+    """Bytes on one chip. `stored` are weights and caches, `peak` is the most at once.
+
+    The peaks are of the program with f32 for its narrow floats where `widened`, and `copies`,
+    which only lay values out anew, are not counted in them.
+    """
+
+    predicted_stored: int
+    stored: int
+    predicted_peak: int
+    peak: int
+    copies: int
+    widened: bool
+
+    @property
+    def exact(self) -> bool:
+        """True if weights and caches are what was predicted, to the byte."""
+        return self.stored == self.predicted_stored
+
+    @property
+    def close(self) -> bool:
+        """True if the peak is no more than a quarter above the predicted one.
+
+        Less is no fault: XLA does not store what it fuses into the operation that reads it.
+        """
+        return self.peak <= max((1 + CLOSE) * self.predicted_peak, NEGLIGIBLE)
+
+
+def account(plan: Plan, built: build.Built) -> Memory:
+    """`built` is the plan's own program, compiled.
+
+    On the CPU narrow floats are computed in f32, so that XLA's account says nothing of them:
+    there the program is compiled once more, with f32 in their place. Its inputs may be written
+    over, as a chain of layers does it and as the price has it.
+    """
+    inputs = [d for d in body.arguments(plan.program) if d.kind == "input"]
+    wide = widened(plan.program) if built.platform == "cpu" else plan.program
+    peak, copies = _peak(emit(wide, plan.mesh), identifier(wide.name), len(inputs), built.platform)
+    return Memory(
+        predicted_stored=plan.prices.memory.traffic_bytes,
+        stored=built.usage.arguments - sum(_bytes(d, plan) for d in inputs),
+        predicted_peak=price(wide, plan.mesh, plan.machine).memory.bytes,
+        peak=peak - copies,
+        copies=copies,
+        widened=wide != plan.program,
+    )
+
+
+@lru_cache(maxsize=1)
+def _peak(text: str, name: str, inputs: int, platform: str) -> tuple[int, int]:
+    """XLA's peak for an emitted text, and the copies in it; many may ask for the same."""
+    module = load(text, name)
+    arguments = build.arguments(module, module.make_mesh())
+    compiled = build.build(getattr(module, name), arguments, donated=range(inputs))
+    return compiled.usage.peak, memory.copies(compiled.module)
+
+
+def _bytes(declare: Declare, plan: Plan) -> int:
+    sizes = {d: size or 0 for d, size in plan.program.dims.items()}
+    return declare.type.shape.elements(sizes, plan.mesh) * DTYPES[declare.type.dtype]
+
+
+def widened(program: Program) -> Program:
+    """The same with every narrow float held as f32."""
+
+    def one(item: Item) -> Item:
+        match item:
+            case Repeat():
+                inside = tuple(i for i in map(one, item.body) if not isinstance(i, Repeat))
+                return replace(item, body=inside)
+            case Declare() | Define():
+                return replace(item, type=replace(item.type, dtype=_wide(item.type.dtype)))
+
+    items = tuple(map(one, program.items))
+    return replace(program, items=items, dtype=_wide(program.dtype))
+
+
+def _wide(dtype: Dtype) -> Dtype:
+    return "f32" if dtype in NARROW else dtype

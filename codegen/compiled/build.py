@@ -1,0 +1,138 @@
+"""Programs given to XLA at their full sizes without being run: arguments are shapes alone.
+
+The devices are those that JAX has, or simulated ones where they are too few.
+"""
+
+from __future__ import annotations
+
+import re
+import warnings
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from importlib import import_module
+from math import prod
+from types import ModuleType
+from typing import Any
+
+from layoutc.codegen.compiled import hlo
+from layoutc.codegen.compiled.collectives import Collective, collectives
+
+
+@dataclass(frozen=True, slots=True)
+class Usage:
+    """XLA's own account of memory, in bytes on one device."""
+
+    arguments: int
+    outputs: int
+    temporary: int
+    shared: int
+    """Counted twice: outputs that lie where arguments lay."""
+
+    @property
+    def peak(self) -> int:
+        return self.arguments + self.outputs + self.temporary - self.shared
+
+
+@dataclass(frozen=True, slots=True)
+class Built:
+    """What XLA made: its program, its collectives, and its account of memory.
+
+    `stated` are the collectives that it was given: what the function itself says."""
+
+    module: hlo.Module
+    collectives: tuple[Collective, ...]
+    stated: tuple[Collective, ...]
+    usage: Usage
+    platform: str
+
+
+def simulate(count: int) -> bool:
+    """Sees to `count` devices, simulated on the CPU if JAX has fewer: True if they are.
+
+    Arrays that this process holds on devices are lost if it comes to that.
+    """
+    import jax
+    from jax.extend.backend import clear_backends
+
+    if jax.device_count() >= count:
+        return False
+    clear_backends()
+    jax.config.update("jax_platforms", "cpu")
+    jax.config.update("jax_num_cpu_devices", count)
+    return True
+
+
+def arguments(module: ModuleType, mesh: Any) -> tuple[Any, ...]:
+    """The arguments of an emitted module's function at full size, as shapes with shardings."""
+    import jax
+    from jax.sharding import NamedSharding
+
+    return tuple(
+        jax.ShapeDtypeStruct(
+            module.extents(tensor, module.DIMS),
+            tensor.dtype or module.DTYPE,
+            sharding=NamedSharding(mesh, module.SPECS[name]),
+        )
+        for name, tensor in module.ARGUMENTS.items()
+    )
+
+
+def build(
+    function: Callable[..., Any],
+    arguments: Sequence[Any],
+    donated: Sequence[int] = (),
+    results: Any = None,
+) -> Built:
+    """`function` compiled for `arguments`, arrays or shapes with shardings.
+
+    `function` may be jitted already. The arguments with the numbers `donated` may be written
+    over. `results` are shardings of what it returns, XLA's to choose where there are none. On
+    simulated devices XLA orders its work for the least memory, as it does elsewhere.
+    """
+    import jax
+
+    platform = arguments[0].sharding.mesh.devices.flat[0].platform
+    options: dict[str, str | bool] = {"xla_cpu_scheduler_type": "CPU_SCHEDULER_TYPE_MEMORY_OPTIMIZED"}
+    held = {} if results is None else {"out_shardings": results}
+    jitted = jax.jit(function, donate_argnums=tuple(donated), keep_unused=True, **held)
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", message="Some donated buffers were not usable")
+        lowered = jitted.lower(*arguments)
+    compiled = lowered.compile(compiler_options=options if platform == "cpu" else None)
+    module = hlo.parse(_text(compiled))
+    count = arguments[0].sharding.num_devices
+    given = hlo.parse(lowered.as_text("hlo", debug_info=True))
+    return Built(
+        module,
+        tuple(collectives(module, count)),
+        tuple(collectives(given, count)),
+        _usage(compiled),
+        platform,
+    )
+
+
+LONGEST = 1 << 16
+"""The longest constant that is worth its place in a text: a table for as many devices."""
+
+
+def _text(compiled: Any) -> str:
+    """The optimised program, tables of numbers by device included unless it has larger ones."""
+    text: str = compiled.as_text()
+    omitted = re.findall(r" = \w+\[([\d,]+)\]\S* constant\(\{\.\.\.\}\)", text)
+    if not omitted or max(prod(map(int, e.split(","))) for e in omitted) > LONGEST:
+        return text
+    module = compiled.runtime_executable().hlo_modules()[0]
+    options = import_module(type(module).__module__).HloPrintOptions()
+    options.print_large_constants = True
+    full: str = module.to_string(options)
+    return full
+
+
+def _usage(compiled: Any) -> Usage:
+    stats = compiled.memory_analysis()
+    return Usage(
+        stats.argument_size_in_bytes,
+        stats.output_size_in_bytes,
+        stats.temp_size_in_bytes,
+        stats.alias_size_in_bytes,
+    )

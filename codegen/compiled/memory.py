@@ -1,0 +1,110 @@
+"""The memory of a compiled program: XLA's account, and how much of it only lays values out anew.
+
+XLA on simulated devices copies a value before and after many collectives, into another order in
+memory or into another dtype. No chip that a program is written for has to, so that such copies
+are counted apart. They are found by following the buffers of the program in the order in which
+it is scheduled, once with them and once as if each were its operand.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from itertools import accumulate
+
+from layoutc.codegen.compiled.hlo import Array, Computation, Instruction, Module
+
+BYTES = {
+    "pred": 1, "s8": 1, "u8": 1, "s16": 2, "u16": 2, "s32": 4, "u32": 4, "s64": 8, "u64": 8,
+    "f16": 2, "bf16": 2, "f32": 4, "f64": 8, "f8e4m3fn": 1, "f8e5m2": 1,
+}  # fmt: skip
+"""Sizes of XLA's dtypes, as far as emitted programs have them; another counts nothing."""
+
+NO_BUFFER = {"parameter", "constant", "iota", "partition-id", "replica-id", "after-all"}
+ANOTHER_NAME = {
+    "bitcast", "get-tuple-element", "tuple", "while", "conditional", "optimization-barrier",
+    "all-gather-done", "all-reduce-done", "collective-permute-done", "async-done", "copy-done",
+}  # fmt: skip
+LAID_OUT = {"parameter", "copy", "transpose", "bitcast", "reshape", "convert", "constant"}
+
+
+def copies(module: Module) -> int:
+    """How much smaller the peak would be if values lay where their readers want them, in bytes."""
+    return max(0, peak(module, with_copies=True) - peak(module, with_copies=False))
+
+
+def peak(module: Module, with_copies: bool = True) -> int:
+    """The bytes alive at once beside the arguments, the outputs among them."""
+    return _peak(module, module.computations[module.entry], with_copies)
+
+
+@dataclass(slots=True, eq=False)
+class _Buffer:
+    bytes: int
+    born: int
+    last: int
+
+
+@dataclass(slots=True)
+class _Walk:
+    """A computation's buffers by the names that hold them, and what its calls take inside."""
+
+    buffers: list[_Buffer] = field(default_factory=list)
+    held: dict[str, tuple[_Buffer, ...]] = field(default_factory=dict)
+    inside: dict[int, int] = field(default_factory=dict)
+
+
+def _peak(module: Module, computation: Computation, with_copies: bool) -> int:
+    walk = _Walk()
+    for now, instruction in enumerate(computation.instructions):
+        held = [b for o in instruction.operands for b in walk.held.get(o, ())]
+        for buffer in held:
+            buffer.last = now
+        walk.inside[now] = _inside(module, instruction, with_copies)
+        if instruction.opcode in NO_BUFFER:
+            continue
+        if instruction.opcode in ANOTHER_NAME or (
+            not with_copies and _lays_out(module, instruction)
+        ):
+            walk.held[instruction.name] = tuple(held)
+            continue
+        made = _Buffer(sum(map(_bytes, instruction.types)), now, now)
+        walk.buffers.append(made)
+        walk.held[instruction.name] = (made,)
+    end = len(computation.instructions) - 1
+    for buffer in walk.held.get(computation.result.name, ()):
+        buffer.last = end
+    return max(_timeline(walk, end + 1), default=0)
+
+
+def _timeline(walk: _Walk, length: int) -> Iterator[int]:
+    changes = [0] * (length + 1)
+    for buffer in walk.buffers:
+        changes[buffer.born] += buffer.bytes
+        changes[buffer.last + 1] -= buffer.bytes
+    alive = accumulate(changes[:length])
+    return (a + walk.inside[now] for now, a in enumerate(alive))
+
+
+def _inside(module: Module, instruction: Instruction, with_copies: bool) -> int:
+    """What a loop's body or a call takes for itself while it runs."""
+    if instruction.opcode not in ("while", "call", "conditional"):
+        return 0
+    called = instruction.called("body", "to_apply", "calls", "branch_computations")
+    return max(
+        (_peak(module, module.computations[name], with_copies) for name in called), default=0
+    )
+
+
+def _lays_out(module: Module, instruction: Instruction) -> bool:
+    """True for what gives its operand's values, only elsewhere or in another dtype."""
+    if instruction.opcode in ("copy", "transpose", "convert"):
+        return True
+    if instruction.opcode != "fusion":
+        return False
+    body = module.computations[instruction.called("calls")[0]]
+    return all(i.opcode in LAID_OUT for i in body.instructions)
+
+
+def _bytes(array: Array) -> int:
+    return array.elements * BYTES.get(array.dtype, 0)

@@ -1,0 +1,84 @@
+"""The values of an emitted program, held against its reference at small sizes."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from types import ModuleType
+from typing import Any
+
+from layoutc.codegen.emit import emit
+from layoutc.codegen.lines import function
+from layoutc.codegen.names import identifier
+from layoutc.codegen.run import load
+from layoutc.dsl.program import Define, Output, Program
+
+
+@dataclass(frozen=True, slots=True)
+class Values:
+    """`error` is max |a-b| / max |b| against the reference, at `sizes`; `first` is the name of
+    the first value that is beyond the tolerance, "" where none is or it can't be said."""
+
+    error: float
+    tolerance: float
+    sizes: Mapping[str, int]
+    first: str = ""
+
+    @property
+    def equal(self) -> bool:
+        return self.error <= self.tolerance
+
+
+def compare(source: str, module: ModuleType, program: Program, mesh: Mapping[str, int]) -> Values:
+    """Runs the emitted `module`, whose text is `source`: in f32 unless the file says otherwise."""
+    dtype, arrays = _arrays(module)
+    with _exactly():
+        error = float(module.compared(arrays, 0, dtype, module.SMALL))
+    found = Values(error, module.tolerance(dtype), module.SMALL)
+    return found if found.equal else replace(found, first=_first(source, program, mesh))
+
+
+def _arrays(module: ModuleType) -> tuple[Any, tuple[Any, ...]]:
+    import jax.numpy as jnp
+
+    dtype = jnp.float32 if jnp.issubdtype(module.DTYPE, jnp.floating) else module.DTYPE
+    return dtype, module.make_inputs(module.make_mesh(), 0, dtype=dtype, **module.SMALL)
+
+
+def _exactly() -> Any:
+    """f32 is f32: not the faster passes that some machines make of it."""
+    import jax
+
+    return jax.default_matmul_precision("highest")
+
+
+def _first(source: str, program: Program, mesh: Mapping[str, int]) -> str:
+    """The first value that is wrong, all that are whole or split being looked at."""
+    import jax
+
+    seen = [
+        item.name
+        for item in program.items
+        if isinstance(item, Define) and not item.type.shape.partial
+    ]
+    if not seen:
+        return ""
+    module = load(_returning(seen, source, program, mesh), identifier(program.name))
+    dtype, arrays = _arrays(module)
+    with _exactly():
+        outputs = getattr(module, identifier(program.name))(*arrays)
+        wanted = module.reference(*module.whole(0, dtype, module.SMALL))
+    pairs = zip(seen, jax.tree.leaves(outputs), jax.tree.leaves(wanted), strict=False)
+    allowed = module.tolerance(dtype)
+    return next((name for name, a, b in pairs if not module.worst(a, b) <= allowed), "")
+
+
+def _returning(names: list[str], source: str, program: Program, mesh: Mapping[str, int]) -> str:
+    """The text of a module that does what `source` does and returns all of `names`."""
+    wider = replace(program, outputs=tuple(Output(name) for name in names))
+    tree = ast.parse(emit(wider, mesh))
+    theirs = function(ast.parse(source), program)
+    ours = function(tree, wider)
+    ours.body = [*theirs.body[:-1], ours.body[-1]]
+    return ast.unparse(ast.fix_missing_locations(tree))

@@ -1,0 +1,168 @@
+"""What `verify` says: each predicted collective beside the compiled one, values, memory."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from layoutc.document import Document
+from layoutc.dsl.printer import print_statement
+from layoutc.report import Rows, table
+from layoutc.units import size
+
+if TYPE_CHECKING:
+    from layoutc.codegen.account import Memory
+    from layoutc.codegen.compiled.match import Row
+    from layoutc.codegen.verify import Refused, Verdict
+    from layoutc.solver.solve import Plan
+
+
+def report(plan: Plan, found: Verdict | Refused) -> str:
+    """The whole report, ending in a newline."""
+    mesh = " ".join(f"{axis}={n}" for axis, n in plan.mesh.items())
+    chips = f"{plan.chips:,} chip{'s' * (plan.chips > 1)}"
+    head = f"{plan.program.name} on {chips}, mesh {mesh}"
+    if isinstance(found, Exception):
+        rows = [["refused", said] for said in found.differences]
+        return f"{head}: not compiled\n\n{table(rows)}\n"
+    return _report(f"{head}: compiled and read", plan, found)
+
+
+def _report(head: str, plan: Plan, verdict: Verdict) -> str:
+    where = "simulated on the CPU" if verdict.simulated else f"on {verdict.platform} devices"
+    head = f"{head}, {where}"
+    parts = [head, table(_statements(plan, verdict), right=(3, 4), gap=(2, 1, 1, 3, 3))]
+    parts.append(table(list(_findings(verdict))))
+    return "\n\n".join(parts) + "\n"
+
+
+def _statements(plan: Plan, verdict: Verdict) -> Rows:
+    """The statements that move something, and what a chip receives by each."""
+    if not verdict.matched.rows:
+        return [["", "no statement moves anything"]]
+    wrong = {said.partition(": ")[0] for said in differences(verdict)}
+    rows: Rows = [["", "", "", "predicted", "compiled", ""]]
+    for row in verdict.matched.rows:
+        left, right = _statement(plan, row).split(" = ", 1)
+        name, layout = left.split(" : ", 1)
+        compiled = "left out" if row.compiled is None else f"{row.compiled:,}"
+        mark = "differs" if name in wrong else ""
+        rows.append([name, f": {layout}", f"= {right}", f"{row.predicted:,}", compiled, mark])
+    total = (f"{count:,}" for count in totals(verdict))
+    return [*rows, ["", "", "elements received", *total, ""]]
+
+
+def totals(verdict: Verdict) -> tuple[int, int]:
+    """Elements that a chip receives, as predicted and as compiled."""
+    rows = verdict.matched.rows
+    return sum(r.predicted for r in rows), sum(r.compiled or 0 for r in rows)
+
+
+def _findings(verdict: Verdict) -> Iterator[list[str]]:
+    values, memory = verdict.values, verdict.memory
+    if values:
+        sizes = " ".join(f"{d}={n}" for d, n in values.sizes.items())
+        against = f"against the reference, at {sizes}; up to {values.tolerance:.0e} is rounding"
+        yield ["values", f"error {values.error:.1e} {against}"]
+    else:
+        yield ["values", "not run"]
+    yield ["weights", _both(memory.predicted_stored, memory.stored, exact=memory.exact)]
+    yield ["peak memory", _peak(memory)]
+    for what, names in _recognised(verdict).items():
+        yield ["recognised", f"{what} ({', '.join(names)})"]
+    if memory.copies:
+        yield ["", f"{size(memory.copies)} of copies that only lay values out anew, left aside"]
+    faults = differences(verdict)
+    for fault in faults:
+        yield ["differs", fault]
+    count = f"{len(faults)} difference{'s' * (len(faults) > 1)}"
+    yield ["verdict", count if faults else "what was predicted is what runs"]
+
+
+def _both(predicted: int, compiled: int, exact: bool = False) -> str:
+    if exact:
+        return f"{size(compiled)} as predicted, to the byte"
+    return f"{size(predicted)} predicted, {size(compiled)} compiled"
+
+
+def _peak(memory: Memory) -> str:
+    said = _both(memory.predicted_peak, memory.peak)
+    return f"{said}, all floats in f32 as on the CPU" if memory.widened else said
+
+
+def _recognised(verdict: Verdict) -> dict[str, list[str]]:
+    """What XLA did, and with which statements."""
+    found: dict[str, list[str]] = {}
+    for note in verdict.matched.recognised:
+        found.setdefault(note.what, []).append(note.name)
+    return found
+
+
+def differences(verdict: Verdict | Refused) -> list[str]:
+    """A sentence for each thing that is not as it was predicted."""
+    if isinstance(verdict, Exception):
+        return list(verdict.differences)
+    memory = verdict.memory
+    found = [f"{name}: {what}" for name, what in verdict.mistyped.items()]
+    for matched in (verdict.stated, verdict.matched):
+        found += [f"{row.expected.define.name}: {row.fault}" for row in matched.rows if row.fault]
+        found += matched.unexpected
+    if verdict.values and not verdict.values.equal:
+        where = verdict.values.first or "values"
+        found.append(f"{where}: error {verdict.values.error:.1e} against the reference")
+    if not memory.exact:
+        found.append(f"weights: {_both(memory.predicted_stored, memory.stored)}")
+    if not memory.close:
+        found.append(f"peak memory: {_both(memory.predicted_peak, memory.peak)}")
+    return list(dict.fromkeys(found))
+
+
+def document(plan: Plan, found: Verdict | Refused) -> Document:
+    """The same for a machine."""
+    head = {"program": plan.program.name, "chips": plan.chips, "mesh": dict(plan.mesh)}
+    said = {"differences": differences(found)}
+    if isinstance(found, Exception):
+        return {**head, "equal": False, "max_error": None, **said, "phases": {}}
+    error = found.values.error if found.values else None
+    return {
+        **head,
+        "platform": found.platform,
+        "simulated": found.simulated,
+        "equal": found.equal,
+        "max_error": error,
+        **said,
+        "phases": {"main": _phase(plan, found)},
+    }
+
+
+def _phase(plan: Plan, verdict: Verdict) -> Document:
+    memory = verdict.memory
+    return {
+        "collectives": [_collective(plan, row) for row in verdict.matched.rows],
+        "unexpected": list(verdict.matched.unexpected),
+        "recognised": [str(note) for note in verdict.matched.recognised],
+        "predicted_weight_memory": memory.predicted_stored,
+        "compiled_weight_memory": memory.stored,
+        "predicted_peak_memory": memory.predicted_peak,
+        "compiled_peak_memory": memory.peak,
+        "peak_memory_in_f32": memory.widened,
+        "copies": memory.copies,
+    }
+
+
+def _collective(plan: Plan, row: Row) -> Document:
+    move = row.expected.move
+    return {
+        "statement": _statement(plan, row),
+        "op": move.kind,
+        "axes": "".join(move.axes),
+        "times": row.expected.times,
+        "predicted_elements": row.predicted,
+        "compiled_elements": row.compiled,
+        "compiled_dtype": row.dtype,
+        "fault": row.fault,
+    }
+
+
+def _statement(plan: Plan, row: Row) -> str:
+    return print_statement(row.expected.define, tuple(axis.name for axis in plan.program.axes))

@@ -1,0 +1,34 @@
+"""Programs held against their predictions, by way of the library."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from math import prod
+
+from layoutc.codegen.emit import emit
+from layoutc.codegen.verify import Refused, Verdict, verify
+from layoutc.dsl.program import Program
+from layoutc.solver.machine import DEFAULT, load_machine
+from layoutc.solver.price import price
+from layoutc.solver.solve import Plan
+from layoutc.verify import differences
+
+
+def plan_of(program: Program, mesh: Mapping[str, int]) -> Plan:
+    """An explicit program on a mesh, as if it had been chosen."""
+    machine = load_machine(DEFAULT)
+    prices = price(program, mesh, machine)
+    return Plan(program, prod(mesh.values()), dict(mesh), machine, prices, "time", 0.0, stood=True)
+
+
+def verdict(program: Program, mesh: Mapping[str, int], source: str | None = None) -> Verdict:
+    """What is found out of a program, or of another text in its place."""
+    return verify(plan_of(program, mesh), source or emit(program, mesh))
+
+
+def faults(program: Program, mesh: Mapping[str, int], source: str) -> list[str]:
+    """All that is wrong with a text that should be the program's."""
+    try:
+        return differences(verdict(program, mesh, source))
+    except Refused as refused:
+        return list(refused.differences)
