@@ -43,7 +43,8 @@ def run(command: str, folder: Path) -> str:
 
 def measured(text: str) -> str:
     """`text` without what differs from run to run."""
-    return re.sub(r"median \S+ ms", "median T ms", re.sub(r"(?m)^error \S+", "error E", text))
+    text = re.sub(r"median \S+ ms", "median T ms", text)
+    return re.sub(r"\berror [\d.]+(e-\d+)?(?= )", "error E", text)
 
 
 def current(page: Path, figures: Path | None = None) -> str:
