@@ -70,7 +70,7 @@ def _findings(verdict: Verdict) -> Iterator[list[str]]:
     yield ["peak memory", _peak(memory)]
     for what, names in _recognised(verdict).items():
         yield ["recognised", f"{what} ({', '.join(names)})"]
-    if memory.copies:
+    if memory.copies > memory.peak // 100:
         yield ["", f"{size(memory.copies)} of copies that only lay values out anew, left aside"]
     faults = differences(verdict)
     for fault in faults:
