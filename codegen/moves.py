@@ -70,8 +70,9 @@ def changed_order(before: Shape, after: Shape) -> tuple[tuple[str, ...], tuple[s
 def _all_gather(
     move: Move, operand: Expr, result: Expr, before: Shape, axes: AxisNames
 ) -> Iterator[Step]:
+    # From the last dim on: what is gathered along it need not be copied when those before follow.
     shape = before
-    for number, dim in enumerate(before):
+    for number, dim in reversed(list(enumerate(before))):
         moved = tuple(a for a in dim.axes if a in move.axes)
         if not moved:
             continue

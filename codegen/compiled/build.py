@@ -92,7 +92,9 @@ def build(
     import jax
 
     platform = arguments[0].sharding.mesh.devices.flat[0].platform
-    options: dict[str, str | bool] = {"xla_cpu_scheduler_type": "CPU_SCHEDULER_TYPE_MEMORY_OPTIMIZED"}
+    options: dict[str, str | bool] = {
+        "xla_cpu_scheduler_type": "CPU_SCHEDULER_TYPE_MEMORY_OPTIMIZED"
+    }
     held = {} if results is None else {"out_shardings": results}
     jitted = jax.jit(function, donate_argnums=tuple(donated), keep_unused=True, **held)
     with warnings.catch_warnings():

@@ -87,9 +87,9 @@ def _calls(
 def _gathers(
     move: Move, before: Shape, values: Mapping[str, int], mesh: Mapping[str, int]
 ) -> Iterator[Call]:
-    """One for each dim, in the order of the dims: each works on what the one before gave."""
+    """One for each dim, from the last to the first: each works on what the one before gave."""
     shape = before
-    for dim in before:
+    for dim in reversed(before.dims):
         axes = tuple(a for a in dim.axes if a in move.axes)
         gathered = shape.without(axes)
         if any(mesh[a] > 1 for a in axes):

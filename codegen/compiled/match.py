@@ -155,14 +155,14 @@ class _Match:
                 if need.missing[number] and found.left and same(call, found.collective):
                     taken = found.take(need.missing[number])
                     need.missing[number] -= taken
-                    need.taken += taken * found.collective.elements_as(call.kind)
+                    need.taken += taken * found.collective.elements
                     need.dtypes[found.collective.dtype] = None
                     self.recognise(need, found.collective, call)
 
     def recognise(self, need: _Need, collective: Collective, call: Call) -> None:
         stored = XLA_DTYPES[need.expected.define.type.dtype]
         if collective.kind != call.kind:
-            self.say(need, "a reduce-scatter done as an all-reduce and a slice")
+            self.say(need, "a reduce-scatter done as an all-reduce and a slice, which brings twice")
         if collective.joined > 1:
             self.say(need, f"joined with others in {collective.name}")
         if stored in WIDER.get(collective.dtype, ()):
