@@ -6,7 +6,8 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 
 from layoutc.codegen import body
-from layoutc.codegen.compiled import build, memory
+from layoutc.codegen.compiled import build
+from layoutc.codegen.compiled.memory import Aside, aside
 from layoutc.codegen.emit import emit
 from layoutc.codegen.names import identifier
 from layoutc.codegen.run import load
@@ -27,15 +28,15 @@ NARROW: tuple[Dtype, ...] = ("bf16", "f16", "f8e4m3", "f8e5m2")
 class Memory:
     """Bytes on one chip. `stored` are weights and caches, `peak` is the most at once.
 
-    The peaks are of the program with f32 for its narrow floats where `widened`, and `copies`,
-    which only lay values out anew, are not counted in them.
+    The peaks are of the program with f32 for its narrow floats where `widened`; what is `aside`
+    is not counted in them.
     """
 
     predicted_stored: int
     stored: int
     predicted_peak: int
     peak: int
-    copies: int
+    aside: Aside
     widened: bool
 
     @property
@@ -61,24 +62,25 @@ def account(plan: Plan, built: build.Built) -> Memory:
     """
     inputs = [d for d in body.arguments(plan.program) if d.kind == "input"]
     wide = widened(plan.program) if built.platform == "cpu" else plan.program
-    peak, copies = _peak(emit(wide, plan.mesh), identifier(wide.name), len(inputs), built.platform)
+    peak, besides = _peak(emit(wide, plan.mesh), identifier(wide.name), len(inputs), built.platform)
     return Memory(
         predicted_stored=plan.prices.memory.traffic_bytes,
         stored=built.usage.arguments - sum(_bytes(d, plan) for d in inputs),
         predicted_peak=price(wide, plan.mesh, plan.machine).memory.bytes,
-        peak=peak - copies,
-        copies=copies,
+        peak=peak - sum(besides),
+        aside=besides,
         widened=wide != plan.program,
     )
 
 
 @lru_cache(maxsize=1)
-def _peak(text: str, name: str, inputs: int, platform: str) -> tuple[int, int]:
-    """XLA's peak for an emitted text, and the copies in it; many may ask for the same."""
+def _peak(text: str, name: str, inputs: int, platform: str) -> tuple[int, Aside]:
+    """XLA's peak for an emitted text, and what is aside in it; many may ask for the same."""
     module = load(text, name)
     arguments = build.arguments(module, module.make_mesh())
     compiled = build.build(getattr(module, name), arguments, donated=range(inputs))
-    return compiled.usage.peak, memory.copies(compiled.module)
+    usage = compiled.usage
+    return usage.peak, aside(compiled.module, usage.peak - usage.arguments)
 
 
 def _bytes(declare: Declare, plan: Plan) -> int:

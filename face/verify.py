@@ -17,6 +17,10 @@ if TYPE_CHECKING:
     from layoutc.solver.solve import Plan
 
 
+ASIDE = ("copies that only lay values out anew", "gaps between XLA's buffers")
+"""What is not counted in a peak, in the order of `Memory.aside`."""
+
+
 def report(plan: Plan, found: Verdict | Refused) -> str:
     """The whole report, ending in a newline."""
     mesh = " ".join(f"{axis}={n}" for axis, n in plan.mesh.items())
@@ -70,8 +74,9 @@ def _findings(verdict: Verdict) -> Iterator[list[str]]:
     yield ["peak memory", _peak(memory)]
     for what, names in _recognised(verdict).items():
         yield ["recognised", f"{what} ({', '.join(names)})"]
-    if memory.copies > memory.peak // 100:
-        yield ["", f"{size(memory.copies)} of copies that only lay values out anew, left aside"]
+    for count, what in zip(memory.aside, ASIDE, strict=True):
+        if count > memory.peak // 100:
+            yield ["left aside", f"{size(count)} of {what}"]
     faults = differences(verdict)
     for fault in faults:
         yield ["differs", fault]
@@ -146,7 +151,8 @@ def _phase(plan: Plan, verdict: Verdict) -> Document:
         "predicted_peak_memory": memory.predicted_peak,
         "compiled_peak_memory": memory.peak,
         "peak_memory_in_f32": memory.widened,
-        "copies": memory.copies,
+        "copies": memory.aside.copies,
+        "gaps": memory.aside.gaps,
     }
 
 

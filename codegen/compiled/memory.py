@@ -1,9 +1,9 @@
-"""The memory of a compiled program: XLA's account, and how much of it only lays values out anew.
+"""The memory of a compiled program: what of XLA's account is not values that are alive.
 
 XLA on simulated devices copies a value before and after many collectives, into another order in
-memory or into another dtype. No chip that a program is written for has to, so that such copies
-are counted apart. They are found by following the buffers of the program in the order in which
-it is scheduled, once with them and once as if each were its operand.
+memory or into another dtype. No chip that a program is written for has to, so that such copies are
+counted apart, and so are the gaps between buffers. Both are found by following the buffers of the
+program in the order in which it is scheduled, with the copies and as if each were its operand.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from itertools import accumulate
+from typing import NamedTuple
 
 from layoutc.codegen.compiled.hlo import Array, Computation, Instruction, Module
 
@@ -28,9 +29,18 @@ ANOTHER_NAME = {
 LAID_OUT = {"parameter", "copy", "transpose", "bitcast", "reshape", "convert", "constant"}
 
 
-def copies(module: Module) -> int:
-    """How much smaller the peak would be if values lay where their readers want them, in bytes."""
-    return max(0, peak(module, with_copies=True) - peak(module, with_copies=False))
+class Aside(NamedTuple):
+    """What XLA's account has beside values that are alive: `copies` that only lay values out anew,
+    and `gaps` that its packing of buffers leaves between them. In bytes."""
+
+    copies: int
+    gaps: int
+
+
+def aside(module: Module, account: int) -> Aside:
+    """`account` are XLA's bytes for outputs and temporaries together."""
+    alive = peak(module)
+    return Aside(max(0, alive - peak(module, with_copies=False)), max(0, account - alive))
 
 
 def peak(module: Module, with_copies: bool = True) -> int:
