@@ -11,7 +11,7 @@ import os
 import sys
 from collections.abc import Callable
 from dataclasses import replace
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 from layoutc import document, files, options
 from layoutc.dsl.header import Settings
@@ -26,6 +26,7 @@ from layoutc.pipeline import (
     emitted,
     known,
     machine_called,
+    partitioned,
     planned,
     read,
     sound,
@@ -33,6 +34,10 @@ from layoutc.pipeline import (
 )
 from layoutc.progress import waiting
 from layoutc.terminal import show
+
+if TYPE_CHECKING:
+    from layoutc.codegen.verify import Refused, Verdict
+    from layoutc.solver.solve import Plan
 
 
 def main(argv: list[str] | None = None) -> int:
@@ -207,11 +212,33 @@ def _verify(chosen: argparse.Namespace) -> int:
     plan = planned(source, program, chips, chosen.hardware, chosen.minimize)
     with waiting(f"compiling {program.name} for {chips:,} chips"):
         found = verified(plan, run=not chosen.no_run)
+    wrong = bool(verify.differences(found))
+    if chosen.against:
+        return max(wrong, _against(chosen, source, plan, found))
     if chosen.json:
         sys.stdout.write(document.dumped(verify.document(plan, found)))
     else:
         show(verify.report(plan, found), sys.stdout)
-    return 1 if verify.differences(found) else 0
+    return int(wrong)
+
+
+def _against(
+    chosen: argparse.Namespace, source: Source, plan: Plan, own: Verdict | Refused
+) -> int:
+    """A user's function beside the plan, whose own verdict is told with it; 1 if it computes
+    something else."""
+    from layoutc import against, verify
+
+    with waiting(f"compiling {chosen.against} for {plan.chips:,} chips"):
+        found = partitioned(source, plan, chosen.against)
+    if chosen.json:
+        both = {**verify.document(plan, own), "against": against.document(found)}
+        sys.stdout.write(document.dumped(both))
+    else:
+        show(against.report(found), sys.stdout)
+        for said in verify.differences(own):
+            show(f"layoutc's own program differs: {said}\n", sys.stdout)
+    return int(not found.automatic.same)
 
 
 def _ranging(source: Source, chosen: argparse.Namespace) -> Program:

@@ -27,6 +27,7 @@ from layoutc.dsl.source import decode
 from layoutc.dsl.syntax import DeclareLine, DefineLine, File, MeshLine
 
 if TYPE_CHECKING:
+    from layoutc.against import Against
     from layoutc.codegen.verify import Refused, Verdict
     from layoutc.solver.machine import Machine
     from layoutc.solver.search import Minimize
@@ -196,6 +197,21 @@ def verified(plan: Plan, run: bool = True) -> Verdict | Refused:
             f"--chips {plan.chips:,}: there are fewer devices, and more than {MOST_DEVICES:,} "
             "can't be simulated"
         ) from None
+
+
+def partitioned(source: Source, plan: Plan, called: str) -> Against:
+    """What XLA's partitioner makes of the function "module:function" under the plan's layouts.
+
+    Raises:
+        WrongCall: there is no such function, or it is not one of the program's arguments.
+    """
+    from layoutc.against import against
+    from layoutc.codegen.compiled.function import WrongFunction
+
+    try:
+        return against(source.name, plan, called)
+    except WrongFunction as error:
+        raise WrongCall(f"--against: {error}") from None
 
 
 def place(tree: File, name: str) -> Span:
