@@ -16,8 +16,8 @@ from layoutc.report import Rows, table
 from layoutc.units import size
 
 if TYPE_CHECKING:
-    from layoutc.codegen.compiled.automatic import Automatic
-    from layoutc.codegen.compiled.moved import Moved
+    from layoutc.codegen.against.automatic import Automatic
+    from layoutc.codegen.against.moved import Moved
     from layoutc.dsl.shape import Shape
     from layoutc.solver.solve import Plan
 
@@ -58,10 +58,10 @@ def against(source_path: str, plan: Plan, called: str) -> Against:
     """`called` is "module:function"; its module may lie beside the file `source_path`.
 
     Raises:
-        WrongFunction: of `layoutc.codegen.compiled.function`; its message is for the user.
+        WrongFunction: of `layoutc.codegen.against.function`; its message is for the user.
     """
-    from layoutc.codegen.compiled.automatic import automatic
-    from layoutc.codegen.compiled.moved import moved
+    from layoutc.codegen.against.automatic import automatic
+    from layoutc.codegen.against.moved import moved
 
     found = automatic(plan.program, plan.mesh, called, Path(source_path).parent)
     moves = tuple(moved(found, plan.program))
@@ -116,7 +116,7 @@ def report(found: Against) -> str:
 
 def _ends(plan: Plan) -> Rows:
     """What the function is given, and what is wanted of it."""
-    from layoutc.codegen.compiled.function import declared, wanted
+    from layoutc.codegen.against.function import declared, wanted
 
     return [["given", declared(plan.program)], ["wanted", wanted(plan.program)]]
 

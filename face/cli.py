@@ -36,7 +36,7 @@ from layoutc.progress import waiting
 from layoutc.terminal import show
 
 if TYPE_CHECKING:
-    from layoutc.codegen.verify import Refused, Verdict
+    from layoutc.codegen.verify.verdict import Refused, Verdict
     from layoutc.solver.solve import Plan
 
 
@@ -222,9 +222,7 @@ def _verify(chosen: argparse.Namespace) -> int:
     return int(wrong)
 
 
-def _against(
-    chosen: argparse.Namespace, source: Source, plan: Plan, own: Verdict | Refused
-) -> int:
+def _against(chosen: argparse.Namespace, source: Source, plan: Plan, own: Verdict | Refused) -> int:
     """A user's function beside the plan, whose own verdict is told with it; 1 if it computes
     something else."""
     from layoutc import against, verify

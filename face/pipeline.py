@@ -28,7 +28,7 @@ from layoutc.dsl.syntax import DeclareLine, DefineLine, File, MeshLine
 
 if TYPE_CHECKING:
     from layoutc.against import Against
-    from layoutc.codegen.verify import Refused, Verdict
+    from layoutc.codegen.verify.verdict import Refused, Verdict
     from layoutc.solver.machine import Machine
     from layoutc.solver.search import Minimize
     from layoutc.solver.solve import Plan
@@ -186,7 +186,7 @@ def verified(plan: Plan, run: bool = True) -> Verdict | Refused:
     Raises:
         WrongCall: there are too many chips to simulate.
     """
-    from layoutc.codegen.verify import MOST_DEVICES, Refused, TooManyChips, verify
+    from layoutc.codegen.verify.verdict import MOST_DEVICES, Refused, TooManyChips, verify
 
     try:
         return verify(plan, emitted(plan), run)
@@ -206,7 +206,7 @@ def partitioned(source: Source, plan: Plan, called: str) -> Against:
         WrongCall: there is no such function, or it is not one of the program's arguments.
     """
     from layoutc.against import against
-    from layoutc.codegen.compiled.function import WrongFunction
+    from layoutc.codegen.against.function import WrongFunction
 
     try:
         return against(source.name, plan, called)

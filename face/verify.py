@@ -11,9 +11,9 @@ from layoutc.report import Rows, table
 from layoutc.units import size
 
 if TYPE_CHECKING:
-    from layoutc.codegen.account import Memory
-    from layoutc.codegen.compiled.match import Row
-    from layoutc.codegen.verify import Refused, Verdict
+    from layoutc.codegen.verify.account import Memory
+    from layoutc.codegen.verify.match import Row
+    from layoutc.codegen.verify.verdict import Refused, Verdict
     from layoutc.solver.solve import Plan
 
 
@@ -74,9 +74,9 @@ def _findings(verdict: Verdict) -> Iterator[list[str]]:
     yield ["peak memory", _peak(memory)]
     for what, names in _recognised(verdict).items():
         yield ["recognised", f"{what} ({', '.join(names)})"]
-    for count, what in zip(memory.aside, ASIDE, strict=True):
-        if count > memory.peak // 100:
-            yield ["left aside", f"{size(count)} of {what}"]
+    for bytes_, what in zip(memory.aside, ASIDE, strict=True):
+        if bytes_ > memory.peak // 100:
+            yield ["left aside", f"{size(bytes_)} of {what}"]
     faults = differences(verdict)
     for fault in faults:
         yield ["differs", fault]

@@ -13,7 +13,7 @@ import pytest
 
 import layoutc
 from layoutc.against import Against, against, document, report
-from layoutc.codegen.compiled.function import WrongFunction
+from layoutc.codegen.against.function import WrongFunction
 
 EXAMPLES = Path(__file__).parent.parent / "examples"
 FFN = "ffn_2d_weight_stationary"

@@ -9,9 +9,9 @@ from texts import read
 
 from layoutc.codegen.compiled import groups, hlo
 from layoutc.codegen.compiled.collectives import Collective, collectives
-from layoutc.codegen.compiled.expected import expected
-from layoutc.codegen.compiled.live import values
-from layoutc.codegen.compiled.match import Matched, match
+from layoutc.codegen.verify.expected import expected
+from layoutc.codegen.verify.live import values
+from layoutc.codegen.verify.match import Matched, match
 
 # Groups of devices.
 

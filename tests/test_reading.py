@@ -13,17 +13,18 @@ from random_programs import random_program
 from texts import read
 
 from layoutc.codegen import body
-from layoutc.codegen.compiled import build, communication, exchange, notation, reading, rearrange
-from layoutc.codegen.compiled.blocks import Block, Held
-from layoutc.codegen.compiled.digits import Digit, chopped, counted
-from layoutc.codegen.compiled.function import returned
+from layoutc.codegen.against import communication, exchange, notation, reading, rearrange
+from layoutc.codegen.against.blocks import Block, Held
+from layoutc.codegen.against.digits import Digit, chopped, counted
+from layoutc.codegen.against.function import returned
+from layoutc.codegen.against.notation import Grid
+from layoutc.codegen.against.trace import flat
+from layoutc.codegen.compiled import build
 from layoutc.codegen.compiled.groups import along
-from layoutc.codegen.compiled.notation import Grid
-from layoutc.codegen.compiled.trace import flat
 from layoutc.codegen.emit import emit
 from layoutc.codegen.names import identifier
 from layoutc.codegen.run import load
-from layoutc.codegen.verify import statement_lines
+from layoutc.codegen.verify.verdict import statement_lines
 from layoutc.dsl.parse import parse_shape
 from layoutc.dsl.program import Define, Move, Program
 from layoutc.dsl.shape import Shape

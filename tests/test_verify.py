@@ -15,7 +15,7 @@ from verified import faults, plan_of, verdict
 from layoutc import pipeline
 from layoutc.cli import main
 from layoutc.codegen.emit import emit
-from layoutc.codegen.verify import verify
+from layoutc.codegen.verify.verdict import verify
 from layoutc.dsl.program import Program
 from layoutc.solver.machine import DEFAULT, load_machine
 from layoutc.solver.solve import Plan, solve

@@ -1,9 +1,5 @@
-"""What XLA made of a program: its optimised text read, and held against the prediction.
+"""What XLA made of a program, read from its own text.
 
-`hlo` reads the text, `groups` its ways of naming devices, `collectives` finds what moves data;
-`expected` says what a program's statements should become, `match` holds the two together.
-
-For a function that is left to the partitioner: `function` finds it, `automatic` compiles it,
-`reading` follows what each device holds (`blocks`), `notation` says that in shapes, and `moved` has
-each collective with its reason (`reasons`).
+`build` compiles a function for shapes alone; `hlo` reads the text, `groups` its ways of naming
+devices; `collectives` finds what moves data, `memory` what is alive at once.
 """

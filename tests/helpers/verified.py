@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from math import prod
 
 from layoutc.codegen.emit import emit
-from layoutc.codegen.verify import Refused, Verdict, verify
+from layoutc.codegen.verify.verdict import Refused, Verdict, verify
 from layoutc.dsl.program import Program
 from layoutc.solver.machine import DEFAULT, load_machine
 from layoutc.solver.price import price

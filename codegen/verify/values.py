@@ -9,9 +9,9 @@ from types import ModuleType
 from typing import Any
 
 from layoutc.codegen.emit import emit
-from layoutc.codegen.lines import function
 from layoutc.codegen.names import identifier
 from layoutc.codegen.run import load
+from layoutc.codegen.verify.lines import function
 from layoutc.dsl.program import Define, Output, Program
 
 

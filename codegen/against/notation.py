@@ -8,8 +8,8 @@ from math import prod
 
 import numpy as np
 
-from layoutc.codegen.compiled.blocks import STACK, Block, Held, Terms, canonical, tidy
-from layoutc.codegen.compiled.digits import Digit, Digits, merged
+from layoutc.codegen.against.blocks import STACK, Block, Held, Terms, canonical, tidy
+from layoutc.codegen.against.digits import Digit, Digits, merged
 from layoutc.dsl.shape import Dim, Shape
 
 

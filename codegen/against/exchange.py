@@ -11,11 +11,11 @@ from dataclasses import replace
 
 import numpy as np
 
-from layoutc.codegen.compiled.blocks import Block, Terms, canonical, tidy
-from layoutc.codegen.compiled.digits import counted
+from layoutc.codegen.against.blocks import Block, Terms, canonical, tidy
+from layoutc.codegen.against.digits import counted
+from layoutc.codegen.against.rearrange import cut
+from layoutc.codegen.against.summing import reducible
 from layoutc.codegen.compiled.groups import Groups
-from layoutc.codegen.compiled.rearrange import cut
-from layoutc.codegen.compiled.summing import reducible
 from layoutc.dsl.shape import Reduction
 
 

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from layoutc.codegen.compiled.blocks import (
+from layoutc.codegen.against.blocks import (
     Block,
     Source,
     Terms,
@@ -15,8 +15,8 @@ from layoutc.codegen.compiled.blocks import (
     tidy,
     unnumbered,
 )
-from layoutc.codegen.compiled.digits import Digit, Digits
-from layoutc.codegen.compiled.meeting import combined, multiplied, paired, renamed
+from layoutc.codegen.against.digits import Digit, Digits
+from layoutc.codegen.against.meeting import combined, multiplied, paired, renamed
 from layoutc.dsl.shape import Reduction
 
 

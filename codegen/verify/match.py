@@ -15,8 +15,8 @@ from typing import NamedTuple
 
 from layoutc.codegen.compiled import groups
 from layoutc.codegen.compiled.collectives import Collective, ordered
-from layoutc.codegen.compiled.expected import Call, Expected
-from layoutc.codegen.compiled.live import Values
+from layoutc.codegen.verify.expected import Call, Expected
+from layoutc.codegen.verify.live import Values
 
 XLA_DTYPES = {
     "f32": "f32", "bf16": "bf16", "f16": "f16", "int8": "s8", "int32": "s32",

@@ -5,11 +5,12 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 
-from layoutc.codegen.compiled import exchange, groups
-from layoutc.codegen.compiled.blocks import Block, Held, Unknown
+from layoutc.codegen.against import exchange
+from layoutc.codegen.against.blocks import Block, Held, Unknown
+from layoutc.codegen.against.summing import reducible
+from layoutc.codegen.compiled import groups
 from layoutc.codegen.compiled.groups import Groups
 from layoutc.codegen.compiled.hlo import Instruction, Module
-from layoutc.codegen.compiled.summing import reducible
 from layoutc.dsl.shape import Reduction
 
 

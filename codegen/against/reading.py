@@ -10,12 +10,12 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from layoutc.codegen.compiled import operations
-from layoutc.codegen.compiled.application import Compiled
-from layoutc.codegen.compiled.blocks import Block, Held, Unknown
+from layoutc.codegen.against import operations
+from layoutc.codegen.against.application import Compiled
+from layoutc.codegen.against.blocks import Block, Held, Unknown
+from layoutc.codegen.against.loops import agreed
 from layoutc.codegen.compiled.collectives import KINDS
 from layoutc.codegen.compiled.hlo import Instruction, Module
-from layoutc.codegen.compiled.loops import agreed
 
 MOST_ROUNDS = 6
 """As often a loop is gone through before what still changes is given up."""

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from layoutc.codegen.compiled.blocks import Block, Held, Unknown, unnumbered
-from layoutc.codegen.compiled.meeting import met
+from layoutc.codegen.against.blocks import Block, Held, Unknown, unnumbered
+from layoutc.codegen.against.meeting import met
 
 
 def agreed(one: Held, other: Held) -> Held:

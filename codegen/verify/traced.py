@@ -13,10 +13,10 @@ from typing import Any
 
 from layoutc.codegen.compiled import build
 from layoutc.codegen.layouts import AxisNames
-from layoutc.codegen.lines import defining, function
 from layoutc.codegen.names import identifier
 from layoutc.codegen.operations import JAX_DTYPES
 from layoutc.codegen.run import load
+from layoutc.codegen.verify.lines import defining, function
 from layoutc.dsl.program import Program
 
 HOOK = "_looked_at"

@@ -13,11 +13,12 @@ from types import ModuleType
 from typing import Any
 
 from layoutc.codegen import body
-from layoutc.codegen.compiled import build, function, notation, reading
+from layoutc.codegen.against import function, notation, reading
+from layoutc.codegen.against.function import Function, WrongFunction
+from layoutc.codegen.against.notation import Grid
+from layoutc.codegen.against.reading import Reading
+from layoutc.codegen.compiled import build
 from layoutc.codegen.compiled.build import Built
-from layoutc.codegen.compiled.function import Function, WrongFunction
-from layoutc.codegen.compiled.notation import Grid
-from layoutc.codegen.compiled.reading import Reading
 from layoutc.codegen.emit import emit
 from layoutc.codegen.names import identifier
 from layoutc.codegen.run import load

@@ -8,14 +8,14 @@ from dataclasses import replace
 
 import numpy as np
 
-from layoutc.codegen.compiled import communication, numbers, rearrange
-from layoutc.codegen.compiled.application import Application, Compiled, integers
-from layoutc.codegen.compiled.blocks import Block, Held, Unknown, canonical, tidy, unnumbered
+from layoutc.codegen.against import communication, numbers, rearrange
+from layoutc.codegen.against.application import Application, Compiled, integers
+from layoutc.codegen.against.blocks import Block, Held, Unknown, canonical, tidy, unnumbered
+from layoutc.codegen.against.digits import Digit
+from layoutc.codegen.against.meeting import met
+from layoutc.codegen.against.summing import kept, product, summed
 from layoutc.codegen.compiled.collectives import KINDS
-from layoutc.codegen.compiled.digits import Digit
 from layoutc.codegen.compiled.hlo import Instruction
-from layoutc.codegen.compiled.meeting import met
-from layoutc.codegen.compiled.summing import kept, product, summed
 
 
 def apply(instruction: Instruction, operands: Sequence[Held], program: Compiled) -> Held:

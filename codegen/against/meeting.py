@@ -7,7 +7,7 @@ from dataclasses import replace
 from math import gcd
 from typing import Literal
 
-from layoutc.codegen.compiled.blocks import (
+from layoutc.codegen.against.blocks import (
     Block,
     Terms,
     canonical,
@@ -15,7 +15,7 @@ from layoutc.codegen.compiled.blocks import (
     tidy,
     unnumbered,
 )
-from layoutc.codegen.compiled.digits import Digit, Digits, merged
+from layoutc.codegen.against.digits import Digit, Digits, merged
 
 
 def met(blocks: Sequence[Block], opcode: str) -> Block | None:

@@ -10,8 +10,8 @@ from dataclasses import replace
 
 import numpy as np
 
-from layoutc.codegen.compiled.blocks import Block, tidy, unnumbered
-from layoutc.codegen.compiled.digits import Digit, Digits, chopped, counted, free
+from layoutc.codegen.against.blocks import Block, tidy, unnumbered
+from layoutc.codegen.against.digits import Digit, Digits, chopped, counted, free
 
 
 def reshaped(block: Block, extents: Sequence[int]) -> Block | None:

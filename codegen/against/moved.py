@@ -7,15 +7,16 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 
-from layoutc.codegen.compiled import communication, groups, rearrange
-from layoutc.codegen.compiled.automatic import Automatic
-from layoutc.codegen.compiled.blocks import Block, Held, Unknown
+from layoutc.codegen.against import communication, rearrange
+from layoutc.codegen.against.automatic import Automatic
+from layoutc.codegen.against.blocks import Block, Held, Unknown
+from layoutc.codegen.against.function import returned
+from layoutc.codegen.against.notation import Grid, preferred, shape, stacks
+from layoutc.codegen.against.reading import Step
+from layoutc.codegen.against.reasons import Reasons, cut_after
+from layoutc.codegen.against.trace import BYTES, flat, trace
+from layoutc.codegen.compiled import groups
 from layoutc.codegen.compiled.collectives import Collective
-from layoutc.codegen.compiled.function import returned
-from layoutc.codegen.compiled.notation import Grid, preferred, shape, stacks
-from layoutc.codegen.compiled.reading import Step
-from layoutc.codegen.compiled.reasons import Reasons, cut_after
-from layoutc.codegen.compiled.trace import BYTES, flat, trace
 from layoutc.dsl.program import MoveKind, Program
 from layoutc.dsl.shape import Shape
 

@@ -7,12 +7,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from layoutc.codegen.compiled.application import integers
-from layoutc.codegen.compiled.blocks import Block, Held, Source
+from layoutc.codegen.against.application import integers
+from layoutc.codegen.against.blocks import Block, Held, Source
+from layoutc.codegen.against.notation import Grid, preferred, shape
+from layoutc.codegen.against.reading import Step
+from layoutc.codegen.against.trace import SAME, Trace, flat
 from layoutc.codegen.compiled.hlo import Instruction, Module
-from layoutc.codegen.compiled.notation import Grid, preferred, shape
-from layoutc.codegen.compiled.reading import Step
-from layoutc.codegen.compiled.trace import SAME, Trace, flat
 
 REARRANGING = {
     "broadcast_in_dim", "concatenate", "dynamic_slice", "dynamic_update_slice", "gather", "pad",

@@ -15,17 +15,17 @@ from dataclasses import dataclass
 from pathlib import Path
 from types import ModuleType
 
-from layoutc.codegen.account import Memory, account
 from layoutc.codegen.compiled import build
 from layoutc.codegen.compiled.collectives import Collective
-from layoutc.codegen.compiled.expected import expected
-from layoutc.codegen.compiled.live import values
-from layoutc.codegen.compiled.match import Matched, match
-from layoutc.codegen.lines import statement_lines
 from layoutc.codegen.names import identifier
 from layoutc.codegen.run import load
-from layoutc.codegen.traced import mistyped
-from layoutc.codegen.values import Values, compare
+from layoutc.codegen.verify.account import Memory, account
+from layoutc.codegen.verify.expected import expected
+from layoutc.codegen.verify.lines import statement_lines
+from layoutc.codegen.verify.live import values
+from layoutc.codegen.verify.match import Matched, match
+from layoutc.codegen.verify.traced import mistyped
+from layoutc.codegen.verify.values import Values, compare
 from layoutc.dsl.program import Program
 from layoutc.solver.solve import Plan
 

@@ -11,8 +11,8 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from layoutc.codegen.compiled.blocks import Block, unnumbered
-from layoutc.codegen.compiled.digits import free
+from layoutc.codegen.against.blocks import Block, unnumbered
+from layoutc.codegen.against.digits import free
 from layoutc.codegen.compiled.hlo import Array, Instruction
 
 MOST = 1 << 22

@@ -6,7 +6,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from layoutc.codegen.compiled.blocks import Block
+from layoutc.codegen.against.blocks import Block
 from layoutc.codegen.compiled.hlo import Instruction, Module
 
 

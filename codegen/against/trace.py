@@ -6,11 +6,11 @@ from collections import defaultdict
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
-from layoutc.codegen.compiled.application import Compiled
-from layoutc.codegen.compiled.blocks import Held
+from layoutc.codegen.against.application import Compiled
+from layoutc.codegen.against.blocks import Held
+from layoutc.codegen.against.reading import Reading, Step
 from layoutc.codegen.compiled.collectives import KINDS
 from layoutc.codegen.compiled.hlo import Instruction, Module
-from layoutc.codegen.compiled.reading import Reading, Step
 
 SAME = frozenset({"convert", "copy", "bitcast", "reshape", "transpose"})
 """What leaves the values as they are."""

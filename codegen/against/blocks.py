@@ -15,7 +15,7 @@ from typing import TypeAlias
 
 import numpy as np
 
-from layoutc.codegen.compiled.digits import Digits, merged
+from layoutc.codegen.against.digits import Digits, merged
 from layoutc.dsl.shape import Reduction
 
 STACK = "#"
