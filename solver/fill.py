@@ -30,7 +30,8 @@ from layoutc.dsl.program import (
     operands,
 )
 from layoutc.dsl.shape import Shape
-from layoutc.solver.instance import Edge, Found, Instance
+from layoutc.solver.fan import Edge
+from layoutc.solver.instance import Found, Instance
 from layoutc.solver.meshes import Mesh
 from layoutc.solver.problem import Value
 
@@ -110,8 +111,8 @@ class _Filler:
         self.versions[name] = _Versions(value, self.trees[id(value)], before.dtype, names)
 
     def at(self, variable: int) -> int:
-        """The node of a variable; a branching point stands for itself."""
-        return self.nodes[self.problem.find(variable) if variable >= 0 else variable]
+        """The node of a variable."""
+        return self.nodes[self.problem.find(variable)]
 
     def typed(self, name: str, node: int) -> Type:
         versions = self.versions[name]
@@ -164,11 +165,10 @@ class _Filler:
     def reach(self, name: str, variable: int, final: str = "") -> str:
         """The name of the version of `name` that `variable` is, with the moves that make it."""
         versions = self.versions[name]
-        target = self.problem.find(variable)
-        for start, end in _path(versions.tree, self.problem.find(versions.value.root), target):
-            last = end == target
-            self.walk(versions, self.at(start), self.at(end), final if last else "")
-        return versions.names[self.at(variable)]
+        target = self.at(variable)
+        for start, end in _path(versions.tree, self.at(versions.value.root), target):
+            self.walk(versions, start, end, final if end == target else "")
+        return versions.names[target]
 
     def walk(self, versions: _Versions, start: int, end: int, final: str) -> None:
         """The statements from one layout to another, those that exist already left out."""
@@ -215,12 +215,14 @@ class _Filler:
 
 def _path(tree: tuple[Edge, ...], root: int, target: int) -> list[Edge]:
     """The edges of a tree from its root to `target`."""
-    into = {end: (start, end) for start, end in tree}
-    path: list[Edge] = []
-    while target != root:
-        path.append(into[target])
-        target = into[target][0]
-    return path[::-1]
+    paths: dict[int, list[Edge]] = {root: []}
+    queue = [root]
+    for node in queue:
+        for start, end in tree:
+            if start == node and end not in paths:
+                paths[end] = [*paths[node], (start, end)]
+                queue.append(end)
+    return paths[target]
 
 
 def _renamed(operation: Operation, names: list[str]) -> Operation:

@@ -6,25 +6,24 @@ that a pass takes is the business of `layoutc.solver.search`.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
-from itertools import product
 
 import numpy as np
 
 from layoutc.dsl.shape import Reduction
-from layoutc.solver.eliminate import TOLERANCE, Costs, Infeasible, Rows, Table
+from layoutc.solver.eliminate import Costs, Infeasible, Rows, Table
+from layoutc.solver.fan import Edge, Fan
+from layoutc.solver.forest import Bounded
 from layoutc.solver.machine import Machine
-from layoutc.solver.problem import Problem, Step, Value, trees
+from layoutc.solver.problem import Problem, Step, Value
 from layoutc.solver.relations import Flags
-from layoutc.solver.relax import Bounded, Ways, minimise_near
+from layoutc.solver.relax import minimise_near
 from layoutc.solver.routes import Routes
 from layoutc.solver.space import Floats, Ints, Space
 
 STATEMENT = 1e6
 """What a statement weighs among the small numbers that settle ties (`Space.untidiness`)."""
-
-Edge = tuple[int, int]
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,7 +65,8 @@ def _narrowed(
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """An assignment: every variable's node, each value's tree, and the three times in seconds."""
+    """An assignment: every variable's node, each value's tree (edges between nodes, the root's
+    first), and the three times in seconds."""
 
     nodes: dict[int, int]
     trees: tuple[tuple[Edge, ...], ...]
@@ -155,58 +155,24 @@ class Instance:
         then axes in order. It takes several times as long.
         """
         domains = self._confined(limits)
-        common: list[Bounded] = [*self._stored(weights, domains, tidy)]
-        common += self._steps(weights, limits, domains, tidy)
-        common += self._read(domains) if tidy else ()
-        best: tuple[tuple[float, ...], dict[int, int], tuple[tuple[Edge, ...], ...]] | None = None
-        ceiling = np.inf
-        for forest in product(*(self._trees(v) for v in self.problem.values)):
-            found = self._solve_forest(forest, weights, domains, common, tidy, ceiling)
-            if found is not None and (best is None or found[0] < best[0]):
-                best = (*found, forest)
-                # Of trees that cost the same only a tidy search wants to see more than one.
-                ceiling = best[0][0] * (1 + TOLERANCE if tidy else 1 - TOLERANCE)
-            if not weights.communication and best is not None:
-                break  # Where moving costs nothing one tree is as good as another.
-        if best is None:
-            raise Infeasible
-        return self._found(best[1], best[2])
+        fans = [self._fan(value, weights, domains, tidy) for value in self.problem.values]
+        factors: list[Bounded] = [*self._stored(weights, domains, tidy)]
+        factors += self._steps(weights, limits, domains, tidy)
+        factors += self._read(domains) if tidy else ()
+        factors += [fan for fan in fans if len(fan.scope) > 1]
+        places, _ = minimise_near({v: len(d) for v, d in domains.items()}, factors)
+        nodes = {v: int(domains[v][i]) for v, i in places.items()}
+        trees = tuple(fan.tree([nodes[v] for v in fan.scope]) for fan in fans)
+        return self._found(nodes, trees)
 
-    def _solve_forest(
-        self,
-        forest: tuple[tuple[Edge, ...], ...],
-        weights: Weights,
-        domains: dict[int, Ints],
-        common: list[Bounded],
-        tidy: bool,
-        ceiling: float,
-    ) -> tuple[tuple[float, ...], dict[int, int]] | None:
-        own = dict(domains)
-        for value, tree in zip(self.problem.values, forest, strict=True):
-            for _, end in tree:
-                if end not in own:
-                    own[end] = self._branching(value)
-        factors = [*common, *self._edges(forest, weights, own, tidy)]
-        try:
-            places, total = minimise_near({v: len(d) for v, d in own.items()}, factors, ceiling)
-        except Infeasible:
-            return None
-        nodes = {v: int(own[v][i]) for v, i in places.items()}
-        return tuple(float(c) for c in total), nodes
-
-    def _trees(self, value: Value) -> Iterator[tuple[Edge, ...]]:
-        """A value's trees, with numbers of their own for the points where they branch."""
-        find, at = self.problem.find, self.problem.values.index(value)
-        for tree in trees(find(value.root), [find(v) for v in value.leaves]):
-            yield tuple(
-                tuple(v if v >= 0 else v * 1000 - at for v in edge)  # type: ignore[misc]
-                for edge in tree
-            )
-
-    def _branching(self, value: Value) -> Ints:
-        space = self.problem.space(value.root)
-        whole = space.partial == 0
-        return np.flatnonzero(self.valid(space) & (self.may_be_partial(value) | whole))
+    def _fan(self, value: Value, weights: Weights, domains: Mapping[int, Ints], tidy: bool) -> Fan:
+        """All that moves a value; leaves that equal the root need nothing."""
+        root = self.problem.find(value.root)
+        leaves = dict.fromkeys(self.problem.find(v) for v in value.leaves)
+        scope = (root, *(v for v in leaves if v != root))
+        rate = value.itemsize * value.times / self.machine.network_bandwidth
+        nodes = tuple(domains[v] for v in scope)
+        return Fan(scope, nodes, self.routes(value, tidy), rate * weights.communication)
 
     def _confined(self, limits: Limits) -> dict[int, Ints]:
         domains = dict(self.domains)
@@ -266,20 +232,6 @@ class Instance:
                 costs += (np.zeros(keep.sum()), np.zeros(keep.sum()))
             yield Rows(scope, tuple(p[keep] for p in places), costs)
 
-    def _edges(
-        self,
-        forest: Sequence[tuple[Edge, ...]],
-        weights: Weights,
-        domains: Mapping[int, Ints],
-        tidy: bool,
-    ) -> Iterator[Ways]:
-        for value, tree in zip(self.problem.values, forest, strict=True):
-            ways = self.routes(value, tidy)
-            rate = value.itemsize * value.times / self.machine.network_bandwidth
-            rate *= weights.communication
-            for start, end in tree:
-                yield Ways((start, end), (domains[start], domains[end]), ways, rate)
-
     # What an assignment costs.
 
     def flops(self, step: Step) -> Floats:
@@ -309,7 +261,7 @@ class Instance:
             memory += size / self.machine.memory_bandwidth
             ways = self.routes(value, False)
             rate = value.itemsize * value.times / self.machine.network_bandwidth
-            communication += sum(ways.cost(nodes[a], nodes[b])[0] * rate for a, b in tree)
+            communication += sum(ways.cost(a, b)[0] * rate for a, b in tree)
         return Found(nodes, forest, compute, memory, communication)
 
     def row(self, step: Step, nodes: Mapping[int, int]) -> int:

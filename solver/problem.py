@@ -8,7 +8,6 @@ it reads to the root that it makes. What is shared on the way to two leaves is p
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from layoutc.dsl.program import Program
@@ -98,29 +97,3 @@ class Problem:
             keep.allowed = keep.allowed & gone.allowed
             keep.spread = keep.spread or gone.spread
             self.merged[other] = one
-
-
-def trees(root: int, leaves: list[int]) -> Iterator[tuple[tuple[int, int], ...]]:
-    """Every way in which a value's moves can branch: edges (from, to), new points negative.
-
-    Leaves that equal the root need no edge. With k leaves there are (2k-3)!! binary trees, and
-    where two branching points are the same layout they are any tree.
-    """
-    distinct = [v for v in dict.fromkeys(leaves) if v != root]
-    fresh = iter(range(-1, -2 * len(leaves) - 2, -1))
-    points = [next(fresh) for _ in range(max(0, len(distinct) - 1))]
-    yield from _grow(root, distinct, points)
-
-
-def _grow(root: int, leaves: list[int], points: list[int]) -> Iterator[tuple[tuple[int, int], ...]]:
-    if not leaves:
-        yield ()
-        return
-    if len(leaves) == 1:
-        yield ((root, leaves[0]),)
-        return
-    for smaller in _grow(root, leaves[:-1], points[:-1]):
-        for i, (start, end) in enumerate(smaller):
-            point = points[-1]
-            split = ((start, point), (point, end), (point, leaves[-1]))
-            yield smaller[:i] + split + smaller[i + 1 :]

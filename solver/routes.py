@@ -51,31 +51,35 @@ class Routes:
         kept = tuple(w[numbers] for w in weights)
         return cls(edges, numbers, place, source, target, starts, back, begins, kept)
 
-    def forward(self, nodes: Ints, costs: Floats, to: Ints, rate: float) -> Floats:
-        """[to], the least of `costs` (one for each of `nodes`) and the way from there."""
-        weights = self.weights[0] * rate
-        reached = self._start(nodes, costs)
-        while True:
-            further = np.minimum.reduceat(reached[self.source] + weights, self.starts)
-            if np.array_equal(further, reached):
-                return reached[self.place[to]]
-            reached = further
+    @property
+    def layouts(self) -> Ints:
+        """The nodes that may be passed through, by their numbers here."""
+        return np.flatnonzero(self.place >= 0)
 
-    def backward(self, nodes: Ints, costs: Floats, to: Ints, rate: float) -> Floats:
-        """[to], the least of `costs` (one for each of `nodes`) and the way to there."""
+    def spread(self, nodes: Ints, costs: Floats) -> Floats:
+        """[layouts], `costs` at `nodes` and infinity elsewhere."""
+        found = np.full(len(self.starts), np.inf)
+        found[self.place[nodes]] = costs
+        return found
+
+    def pushed(self, costs: Floats, rate: float) -> Floats:
+        """[layouts], the least of the cost of a layout and the way from there."""
+        weights = self.weights[0] * rate
+        while True:
+            further = np.minimum.reduceat(costs[self.source] + weights, self.starts)
+            if np.array_equal(further, costs):
+                return costs
+            costs = further
+
+    def pulled(self, costs: Floats, rate: float) -> Floats:
+        """[layouts], the least of the cost of a layout and the way to there."""
         weights = self.weights[0][self.back] * rate
         ends = self.target[self.back]
-        reached = self._start(nodes, costs)
         while True:
-            further = np.minimum.reduceat(reached[ends] + weights, self.begins)
-            if np.array_equal(further, reached):
-                return reached[self.place[to]]
-            reached = further
-
-    def _start(self, nodes: Ints, costs: Floats) -> Floats:
-        reached = np.full(len(self.starts), np.inf)
-        reached[self.place[nodes]] = costs
-        return reached
+            further = np.minimum.reduceat(costs[ends] + weights, self.begins)
+            if np.array_equal(further, costs):
+                return costs
+            costs = further
 
     def between(self, starts: Ints, ends: Ints) -> Costs:
         """[starts, ends] for each component: the cheapest ways, ties settled."""
