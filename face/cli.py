@@ -50,6 +50,7 @@ def main(argv: list[str] | None = None) -> int:
         "compare": _compare,
         "compile": _compile,
         "regimes": _regimes,
+        "diff": _diff,
         "verify": _verify,
     }
     try:
@@ -178,6 +179,21 @@ def _compare(chosen: argparse.Namespace) -> int:
         sys.stdout.write(document.dumped(compare.document(found)))
     else:
         show(compare.report(found, _style()), sys.stdout)
+    return 0
+
+
+def _diff(chosen: argparse.Namespace) -> int:
+    from layoutc import diff
+
+    plans = []
+    for path in chosen.files:
+        source, program = _explicit(path, chosen)
+        chips = chip_count(program, chosen.chips)
+        plans.append(planned(source, program, chips, chosen.hardware, "time"))
+    if chosen.json:
+        sys.stdout.write(document.dumped(diff.document(*plans)))
+    else:
+        show(diff.report(*plans), sys.stdout)
     return 0
 
 

@@ -33,6 +33,7 @@ def parser() -> argparse.ArgumentParser:
     _compare(_command(commands, "compare", "which of two programs is cheaper, and where"))
     _compile(_command(commands, "compile", "the best mesh and layouts, and the JAX program"))
     _regimes(_command(commands, "regimes", "which layout wins where, as one size grows"))
+    _diff(_command(commands, "diff", "two explicit programs side by side"))
     _verify(_command(commands, "verify", "is what was predicted what XLA makes of it, and right?"))
     return top
 
@@ -90,6 +91,13 @@ def _derive(command: argparse.ArgumentParser) -> None:
 def _compare(command: argparse.ArgumentParser) -> None:
     command.add_argument("files", nargs=2, metavar="FILE", help="- reads standard input")
     command.add_argument("--chips", type=_count, metavar="N", help="on N chips, by the tokens")
+    _sizes(command)
+
+
+def _diff(command: argparse.ArgumentParser) -> None:
+    command.add_argument("files", nargs=2, metavar="FILE", help="- reads standard input")
+    command.add_argument("--chips", type=_count, metavar="N", help="how many chips")
+    _machine(command)
     _sizes(command)
 
 

@@ -1,0 +1,139 @@
+"""What `diff` says: two explicit programs, statement by statement, and what they come to."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from layoutc.document import Document
+from layoutc.dsl.printer import print_statement
+from layoutc.report import Rows, table
+from layoutc.solver.alignment import Pair, aligned
+from layoutc.solver.price import StatementPrice
+from layoutc.solver.solve import Plan
+from layoutc.units import duration, size
+
+
+@dataclass(frozen=True, slots=True)
+class Total:
+    """A figure of a pass on one chip: its label, its key in a document, how to get and say it."""
+
+    label: str
+    key: str
+    of: Callable[[Plan], float]
+    said: Callable[[float], str]
+
+
+def _count(number: float) -> str:
+    return f"{number:,.0f}"
+
+
+TOTALS = (
+    Total("collectives", "collectives", lambda p: _moving(p), _count),
+    Total("elements", "elements", lambda p: p.prices.communication.elements, _count),
+    Total("bytes", "bytes", lambda p: p.prices.communication.bytes, size),
+    Total("communication", "communication", lambda p: p.prices.communication.seconds, duration),
+    Total("compute", "compute", lambda p: p.prices.compute.seconds, duration),
+    Total("weights read", "memory", lambda p: p.prices.memory.seconds, duration),
+    Total("memory", "memory_bytes", lambda p: p.prices.memory.bytes, size),
+    Total("pass", "seconds", lambda p: p.prices.seconds, duration),
+)
+
+
+def _moving(plan: Plan) -> int:
+    """How often a chip receives anything in a pass."""
+    return sum(s.times for s in plan.prices.collectives if s.elements)
+
+
+def _pairs(first: Plan, second: Plan) -> list[Pair]:
+    return list(aligned(first.prices.statements, second.prices.statements))
+
+
+# For people.
+
+
+def report(first: Plan, second: Plan) -> str:
+    """The whole report, ending in a newline. A and B mark what only one of them has, or has in
+    another layout; what both have alike stands once."""
+    heads = [_head(mark, plan) for mark, plan in (("A", first), ("B", second))]
+    parts = [table(heads), table(_statements(first, second), right=(4, 5), gap=(2, 2, 1, 1, 3, 3))]
+    parts.append(table(_totals(first, second), right=(1, 2, 3)))
+    return "\n\n".join(parts) + "\n"
+
+
+def _head(mark: str, plan: Plan) -> list[str]:
+    mesh = " ".join(f"{axis}={n}" for axis, n in plan.mesh.items())
+    return [mark, plan.program.name, f"{plan.chips:,} chips ({plan.machine.name}), mesh {mesh}"]
+
+
+def _statements(first: Plan, second: Plan) -> Rows:
+    rows: Rows = []
+    for one, other in _pairs(first, second):
+        left = _row(first, one) if one else None
+        right = _row(second, other) if other else None
+        if left and left == right:
+            rows.append(["", *left])
+            continue
+        rows += [["A", *left]] if left else []
+        rows += [["B", *right]] if right else []
+    return rows
+
+
+def _row(plan: Plan, price: StatementPrice) -> list[str]:
+    left, right = _statement(plan, price).split(" = ", 1)
+    name, layout = left.split(" : ", 1)
+    often = f" ({price.times} times)" if price.times > 1 else ""
+    moved = size(price.bytes) if price.bytes else ""
+    took = duration(price.seconds) if price.seconds else ""
+    return [name, f": {layout}", f"= {right}{often}", moved, took]
+
+
+def _statement(plan: Plan, price: StatementPrice) -> str:
+    return print_statement(price.define, tuple(axis.name for axis in plan.program.axes))
+
+
+def _totals(first: Plan, second: Plan) -> Rows:
+    rows: Rows = [["", "A", "B", "B / A"]]
+    for total in TOTALS:
+        one, other = total.of(first), total.of(second)
+        ratio = f"{other / one:.3g}" if one else ""
+        rows.append([total.label, total.said(one), total.said(other), ratio])
+    return rows
+
+
+# For programs.
+
+
+def document(first: Plan, second: Plan) -> Document:
+    """Both programs' meshes and totals, and their statements in pairs, None where one has none."""
+    return {
+        "a": _side(first),
+        "b": _side(second),
+        "statements": [
+            {
+                "a": _entry(first, one) if one else None,
+                "b": _entry(second, other) if other else None,
+            }
+            for one, other in _pairs(first, second)
+        ],
+    }
+
+
+def _side(plan: Plan) -> Document:
+    return {
+        "program": plan.program.name,
+        "chips": plan.chips,
+        "hardware": plan.machine.name,
+        "mesh": dict(plan.mesh),
+        "totals": {total.key: total.of(plan) for total in TOTALS},
+    }
+
+
+def _entry(plan: Plan, price: StatementPrice) -> Document:
+    return {
+        "statement": _statement(plan, price),
+        "times": price.times,
+        "elements": price.elements,
+        "bytes": price.bytes,
+        "seconds": price.seconds,
+    }
