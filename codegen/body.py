@@ -105,6 +105,12 @@ def arguments(program: Program) -> list[Declare]:
     return [d for kind in ("input", "weight", "cache") for d in declared if d.kind == kind]
 
 
+def returned(program: Program) -> tuple[str, ...]:
+    """The names of what the function returns: the outputs, then the caches."""
+    caches = (d.name for d in arguments(program) if d.kind == "cache")
+    return (*(o.name for o in program.outputs), *caches)
+
+
 def stacks(program: Program) -> dict[str, int]:
     """The names that are stacks, declared inside a block, and the block's count."""
     blocks = [item for item in program.items if isinstance(item, Repeat)]
@@ -113,9 +119,7 @@ def stacks(program: Program) -> dict[str, int]:
 
 def results(program: Program, scope: Scope) -> Expr:
     """The outputs, then the caches; one alone is not in a tuple."""
-    names = [o.name for o in program.outputs]
-    names += [d.name for d in arguments(program) if d.kind == "cache"]
-    values = tuple(scope.name(n) for n in names)
+    values = tuple(scope.name(n) for n in returned(program))
     return values[0] if len(values) == 1 else Tuple(values)
 
 

@@ -82,7 +82,7 @@ def emit(program: Program, mesh: Mapping[str, int]) -> str:
 
 def _functions(program: Program, name: str, axes: AxisNames) -> tuple[Function, Function]:
     ins = tuple(_entry(d.name) for d in body.arguments(program))
-    outs = tuple(_entry(n) for n in _leaving(program))
+    outs = tuple(_entry(n) for n in body.returned(program))
     keywords = (
         ("mesh", Name("ABSTRACT_MESH")),
         ("in_specs", Tuple(ins)),
@@ -93,12 +93,6 @@ def _functions(program: Program, name: str, axes: AxisNames) -> tuple[Function, 
     chip = body.function(program, name, doc, axes, True, (Name("jax.jit"), sharded))
     doc = "The same on whole arrays."
     return chip, body.function(program, "reference", doc, axes, False, (Name("jax.jit"),))
-
-
-def _leaving(program: Program) -> list[str]:
-    """The names of what the function returns: the outputs, then the caches."""
-    caches = [d.name for d in body.arguments(program) if d.kind == "cache"]
-    return [o.name for o in program.outputs] + caches
 
 
 def _entry(name: str) -> Expr:
@@ -123,7 +117,9 @@ def _tables(program: Program, mesh: Mapping[str, int], axes: AxisNames) -> Itera
     yield f"NARROWEST = {spell.expression(_pinned(program))}"
     yield "SPECS = {"
     types, stacks = program.types, body.stacks(program)
-    for name in dict.fromkeys([d.name for d in body.arguments(program)] + _leaving(program)):
+    for name in dict.fromkeys(
+        [*(d.name for d in body.arguments(program)), *body.returned(program)]
+    ):
         spec = spell.expression(axes.spec(types[name].shape, name in stacks))
         stack = f", a stack of {stacks[name]}" if name in stacks else ""
         yield f"    {spell.string(name)}: {spec},  # {types[name].shape}{stack}"

@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING, Any
 from layoutc import files
 from layoutc.costs import Costs, costs
 from layoutc.dsl.printer import print_program
-from layoutc.dsl.program import Declare, Program
 from layoutc.pipeline import emitted
 from layoutc.units import duration
 
@@ -108,9 +107,10 @@ class Compiled:
         Raises:
             WrongCall: there are fewer devices than chips.
         """
+        from layoutc.codegen.body import returned
         from layoutc.loaded import loaded
 
-        return loaded(self.source, self.name, _returned(self.answer.program), devices)
+        return loaded(self.source, self.name, returned(self.answer.program), devices)
 
     @property
     def in_shardings(self) -> Shardings:
@@ -153,10 +153,3 @@ def compiled(plan: Plan) -> Compiled:
         source=emitted(plan),
         answer=plan,
     )
-
-
-def _returned(program: Program) -> tuple[str, ...]:
-    """The names of what the emitted function returns: the outputs, then the caches."""
-    declared = (item for item, _ in program.walk() if isinstance(item, Declare))
-    caches = [item.name for item in declared if item.kind == "cache"]
-    return (*(output.name for output in program.outputs), *caches)

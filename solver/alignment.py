@@ -15,8 +15,8 @@ Pair = tuple[StatementPrice | None, StatementPrice | None]
 def aligned(first: Sequence[StatementPrice], second: Sequence[StatementPrice]) -> Iterator[Pair]:
     """Every statement of both, in order. Those are paired that do the same to the same dims,
     whatever they are called and however they are held."""
-    keys = [[_does(p.define) for p in prices] for prices in (first, second)]
-    matcher = SequenceMatcher(None, *keys, autojunk=False)
+    one, other = ([_does(p.define) for p in prices] for prices in (first, second))
+    matcher = SequenceMatcher(None, one, other, autojunk=False)
     for tag, a, a_end, b, b_end in matcher.get_opcodes():
         if tag == "equal":
             yield from zip(first[a:a_end], second[b:b_end], strict=True)
