@@ -304,7 +304,8 @@ def start() -> None:
         if jax.process_index() > 0:
             sys.stdout = None  # all have the same to say: one prints it
     elif have < need:
-        print(f"MESH has {need} chips and there are {have} devices: simulating {need} on the CPU")
+        few = f"{have} device{'s' * (have > 1)}"
+        print(f"MESH has {need} chips and JAX has {few}: simulating {need} on the CPU")
         clear_backends()
         jax.config.update("jax_platforms", "cpu")
         jax.config.update("jax_num_cpu_devices", need)
