@@ -13,6 +13,7 @@ from math import prod
 from types import ModuleType
 from typing import Any
 
+from layoutc.codegen.compiled import build
 from layoutc.codegen.names import identifier
 from layoutc.codegen.run import load
 from layoutc.pipeline import WrongCall
@@ -107,15 +108,7 @@ class Loaded:
 
         A weight inside a `repeat` has the stack as its first dim, which nothing splits.
         """
-        module = self.module
-        return {
-            name: module.jax.ShapeDtypeStruct(
-                module.extents(module.ARGUMENTS[name], module.DIMS),
-                module.ARGUMENTS[name].dtype or module.DTYPE,
-                sharding=sharding,
-            )
-            for name, sharding in self.in_shardings.items()
-        }
+        return dict(zip(self.names, build.arguments(self.module, self.mesh), strict=True))
 
     def make_inputs(self, seed: int = 0, dtype: Any = None, **sizes: int) -> tuple[Array, ...]:
         """Random arguments in their layouts, of which each host makes only its own shards.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from itertools import accumulate
 
@@ -26,12 +26,21 @@ def peak(program: Program, size: Callable[[Type], int]) -> int:
 
 
 @dataclass(slots=True, eq=False)
-class _Buffer:
+class Buffer:
     """Memory of `bytes`, in use from the statement `born` to the statement `last`, inclusive."""
 
     bytes: int
     born: int
     last: int
+
+
+def alive(buffers: Iterable[Buffer], length: int) -> list[int]:
+    """The bytes in use at each of `length` statements."""
+    changes = [0] * (length + 1)
+    for buffer in buffers:
+        changes[buffer.born] += buffer.bytes
+        changes[buffer.last + 1] -= buffer.bytes
+    return list(accumulate(changes))[:length]
 
 
 @dataclass(slots=True)
@@ -40,8 +49,8 @@ class _Timeline:
 
     size: Callable[[Type], int]
     now: int = 0
-    buffers: list[_Buffer] = field(default_factory=list)
-    of: dict[str, _Buffer] = field(default_factory=dict)
+    buffers: list[Buffer] = field(default_factory=list)
+    of: dict[str, Buffer] = field(default_factory=dict)
     """The buffer of each name in sight; weights and caches have none."""
 
     def item(self, item: Declare | Define | Repeat) -> None:
@@ -55,8 +64,8 @@ class _Timeline:
             case Repeat():
                 self.repeat(item)
 
-    def buffer(self, size: int, born: int) -> _Buffer:
-        self.buffers.append(_Buffer(size, born, born))
+    def buffer(self, size: int, born: int) -> Buffer:
+        self.buffers.append(Buffer(size, born, born))
         return self.buffers[-1]
 
     def read(self, name: str) -> None:
@@ -95,8 +104,4 @@ class _Timeline:
             self.of[name] = self.buffer(self.of[name].bytes, born=self.now + 1)
 
     def peak(self) -> int:
-        changes = [0] * (self.now + 2)
-        for buffer in self.buffers:
-            changes[buffer.born] += buffer.bytes
-            changes[buffer.last + 1] -= buffer.bytes
-        return max(accumulate(changes))
+        return max(alive(self.buffers, self.now + 1))

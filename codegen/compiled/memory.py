@@ -8,12 +8,11 @@ program in the order in which it is scheduled, with the copies and as if each we
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass, field
-from itertools import accumulate
 from typing import NamedTuple
 
 from layoutc.codegen.compiled.hlo import Array, Computation, Instruction, Module
+from layoutc.solver.lifetimes import Buffer, alive
 
 BYTES = {
     "pred": 1, "s8": 1, "u8": 1, "s16": 2, "u16": 2, "s32": 4, "u32": 4, "s64": 8, "u64": 8,
@@ -39,8 +38,8 @@ class Aside(NamedTuple):
 
 def aside(module: Module, account: int) -> Aside:
     """`account` are XLA's bytes for outputs and temporaries together."""
-    alive = peak(module)
-    return Aside(max(0, alive - peak(module, with_copies=False)), max(0, account - alive))
+    most = peak(module)
+    return Aside(max(0, most - peak(module, with_copies=False)), max(0, account - most))
 
 
 def peak(module: Module, with_copies: bool = True) -> int:
@@ -48,19 +47,12 @@ def peak(module: Module, with_copies: bool = True) -> int:
     return _peak(module, module.computations[module.entry], with_copies)
 
 
-@dataclass(slots=True, eq=False)
-class _Buffer:
-    bytes: int
-    born: int
-    last: int
-
-
 @dataclass(slots=True)
 class _Walk:
     """A computation's buffers by the names that hold them, and what its calls take inside."""
 
-    buffers: list[_Buffer] = field(default_factory=list)
-    held: dict[str, tuple[_Buffer, ...]] = field(default_factory=dict)
+    buffers: list[Buffer] = field(default_factory=list)
+    held: dict[str, tuple[Buffer, ...]] = field(default_factory=dict)
     inside: dict[int, int] = field(default_factory=dict)
 
 
@@ -78,22 +70,14 @@ def _peak(module: Module, computation: Computation, with_copies: bool) -> int:
         ):
             walk.held[instruction.name] = tuple(held)
             continue
-        made = _Buffer(sum(map(_bytes, instruction.types)), now, now)
+        made = Buffer(sum(map(_bytes, instruction.types)), now, now)
         walk.buffers.append(made)
         walk.held[instruction.name] = (made,)
-    end = len(computation.instructions) - 1
+    length = len(computation.instructions)
     for buffer in walk.held.get(computation.result.name, ()):
-        buffer.last = end
-    return max(_timeline(walk, end + 1), default=0)
-
-
-def _timeline(walk: _Walk, length: int) -> Iterator[int]:
-    changes = [0] * (length + 1)
-    for buffer in walk.buffers:
-        changes[buffer.born] += buffer.bytes
-        changes[buffer.last + 1] -= buffer.bytes
-    alive = accumulate(changes[:length])
-    return (a + walk.inside[now] for now, a in enumerate(alive))
+        buffer.last = length - 1
+    lives = alive(walk.buffers, length)
+    return max((own + walk.inside[now] for now, own in enumerate(lives)), default=0)
 
 
 def _inside(module: Module, instruction: Instruction, with_copies: bool) -> int:
