@@ -1,9 +1,10 @@
-"""How long the search takes, for the examples with holes, on more and more chips.
+"""How long the search takes: on more and more chips, and for longer and longer chains.
 
-    python benchmarks/search.py [EXAMPLE...]
+    python benchmarks/search.py [PROGRAM...]
 
-One process, so that what is built once is built once; sizes are the files' own. A program that
-does not fit so few chips shows a dash. Nothing is asserted.
+Programs are those with holes in examples/ and benchmarks/programs/; the last is as large as a layer
+of a Transformer. One process, so that what is built once is built once; sizes are the files' own. A
+program that does not fit so few chips shows a dash. Nothing is asserted.
 """
 
 from __future__ import annotations
@@ -14,15 +15,17 @@ from pathlib import Path
 
 from layoutc.dsl.check import Settings
 from layoutc.dsl.program import Program
-from layoutc.pipeline import checked, read
+from layoutc.pipeline import checked, parsed, read, sound
 from layoutc.solver.machine import load_machine
 from layoutc.solver.search import Minimize
 from layoutc.solver.solve import solve
 from layoutc.solver.unsolvable import Unsolvable
 
-EXAMPLES = Path(__file__).parent.parent / "examples"
-WITH_HOLES = ["ffn", "ffn_bias", "swiglu", "stack"]
-CHIPS = [8, 64, 512, 4096]
+HERE = Path(__file__).parent
+FOLDERS = [HERE.parent / "examples", HERE / "programs"]
+WITH_HOLES = ["ffn", "ffn_bias", "swiglu", "stack", "swiglu_residual", "parallel", "layer"]
+CHIPS = [8, 64, 512, 4096, 32768]
+STATEMENTS = [2, 4, 8, 16, 32, 64]
 
 
 def seconds(program: Program, chips: int, minimize: Minimize) -> float | None:
@@ -36,14 +39,33 @@ def seconds(program: Program, chips: int, minimize: Minimize) -> float | None:
     return time.perf_counter() - begin
 
 
+def program(stem: str) -> Program:
+    """The program of that name."""
+    path = next(p for f in FOLDERS if (p := f / f"{stem}.layout").exists())
+    return checked(read(str(path)), Settings())
+
+
+def chain(statements: int) -> Program:
+    """So many products one after the other, each with a weight of its own."""
+    dims = "EFEF"
+    lines = ["dims B=512 E=18432 F=73728", "mesh x y z", "input v0 : BE?"]
+    for i in range(statements):
+        before, after = dims[i % 2], dims[i % 2 + 1]
+        lines += [f"weight w{i} : {before}{after}!", f"v{i + 1} : B{after}? = v{i} * w{i}"]
+    text = "\n".join([*lines, f"output v{statements}"])
+    return sound(parsed(text.encode(), "chain", "chain.layout"), Settings())
+
+
 def main() -> None:
     print(f"{'seconds of search':32}" + "".join(f"{f'{n} chips':>12}" for n in CHIPS))
     for stem in sys.argv[1:] or WITH_HOLES:
-        program = checked(read(str(EXAMPLES / f"{stem}.layout")), Settings())
         for minimize in ("time", "communication"):
-            times = [seconds(program, chips, minimize) for chips in CHIPS]
+            times = [seconds(program(stem), chips, minimize) for chips in CHIPS]
             cells = ["-" if t is None else f"{t:.2f}" for t in times]
             print(f"{f'{stem}, {minimize}':32}" + "".join(f"{cell:>12}" for cell in cells))
+    print(f"\n{'a chain on 64 chips, seconds':32}" + "".join(f"{n:>12}" for n in STATEMENTS))
+    times = [seconds(chain(n), 64, "time") for n in STATEMENTS]
+    print(f"{'':32}" + "".join(f"{t or 0:>12.2f}" for t in times))
 
 
 if __name__ == "__main__":
