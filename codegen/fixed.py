@@ -313,6 +313,9 @@ def start() -> None:
 
 def meet() -> None:
     """Join the processes on all hosts to one."""
+    address = os.environ.get("JAX_COORDINATOR_ADDRESS", "")
+    if address and not address.rpartition(":")[2].isdigit():
+        refuse(f"JAX_COORDINATOR_ADDRESS is {address}, without the port, as in {address}:8476")
     # What is not said here, JAX finds out from the cluster it runs on.
     count, this = os.environ.get("JAX_NUM_PROCESSES"), os.environ.get("JAX_PROCESS_ID")
     try:

@@ -251,6 +251,13 @@ def test_hosts_that_are_not_found_are_refused_in_a_sentence(ffn: Path) -> None:
     assert "Traceback" not in alone.err
 
 
+def test_an_address_without_its_port_is_refused_in_a_sentence(ffn: Path) -> None:
+    variables = {"JAX_COORDINATOR_ADDRESS": "host0", "JAX_NUM_PROCESSES": "2"}
+    (alone,) = run(ffn, [variables], 1)
+    said = "error: JAX_COORDINATOR_ADDRESS is host0, without the port, as in host0:8476"
+    assert (alone.status, alone.err.splitlines()[-1]) == (2, said)
+
+
 def test_all_hosts_fail_when_values_differ(ffn: Path) -> None:
     ffn.write_text(ffn.read_text().replace("g = jax.nn.gelu(h1)", "g = jax.nn.relu(h1)"))
     ended = run(ffn, by_hand(2), 4)
