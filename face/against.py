@@ -13,7 +13,7 @@ from layoutc.document import Document
 from layoutc.dsl.printer import print_statement
 from layoutc.dsl.program import Define, Move
 from layoutc.report import Rows, table
-from layoutc.units import size
+from layoutc.units import chips, mesh, size
 
 if TYPE_CHECKING:
     from layoutc.codegen.against.automatic import Automatic
@@ -106,10 +106,9 @@ def _seen(shape: Shape, plan: Plan) -> Shape:
 def report(found: Against) -> str:
     """The whole report, ending in a newline."""
     plan = found.plan
-    mesh = " ".join(f"{axis}={n}" for axis, n in plan.mesh.items())
-    chips = f"{plan.chips:,} chip{'s' * (plan.chips > 1)}"
     backend = found.automatic.built.platform
-    head = f"{found.called} by jit alone on {chips}, mesh {mesh}, compiled for {backend}"
+    where = f"{chips(plan.chips)}, mesh {mesh(plan.mesh)}"
+    head = f"{found.called} by jit alone on {where}, compiled for {backend}"
     moves = _moves(found) if found.moves else "  no collectives"
     return "\n\n".join([head, table(_ends(plan)), moves, table(list(_findings(found)))]) + "\n"
 

@@ -11,11 +11,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from layoutc import files
+from layoutc import files, units
 from layoutc.costs import Costs, costs
 from layoutc.dsl.printer import print_program
 from layoutc.pipeline import emitted
-from layoutc.units import duration
 
 if TYPE_CHECKING:
     from layoutc.loaded import Loaded, Shardings, Structs
@@ -56,10 +55,8 @@ class Compiled:
     """What the solver said, with every statement and its price."""
 
     def __repr__(self) -> str:
-        mesh = " ".join(f"{axis}={n}" for axis, n in self.mesh.items())
-        chips = f"{self.chips:,} chip{'s' * (self.chips > 1)}"
-        took = duration(self.costs.seconds)
-        return f"<plan of {self.name}: {chips} ({self.hardware}), mesh {mesh}, {took} a pass>"
+        where = f"{units.chips(self.chips)} ({self.hardware}), mesh {units.mesh(self.mesh)}"
+        return f"<plan of {self.name}: {where}, {units.duration(self.costs.seconds)} a pass>"
 
     def __str__(self) -> str:
         from layoutc.report import report

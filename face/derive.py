@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from fractions import Fraction
 
+from layoutc import units
 from layoutc.document import Document
 from layoutc.dsl.printer import print_statement
 from layoutc.dsl.program import Move, Program
@@ -13,7 +14,6 @@ from layoutc.solver.algebra import BANDWIDTH, speller, symbols
 from layoutc.solver.derivation import Derivation, OnChips, derive, unsized
 from layoutc.solver.describe import describe
 from layoutc.solver.formula import Moved
-from layoutc.solver.meshes import Mesh
 from layoutc.solver.minimum import Least, Minimum, NoClosedForm, Size, holds
 from layoutc.solver.monomial import Cost
 from layoutc.solver.spelling import Speller, Style
@@ -107,11 +107,11 @@ def _on_chips(best: OnChips) -> Rows:
     rows = [
         [
             f"on {best.chips} chips",
-            f"{_mesh(whole.mesh)}, {float(whole.elements):,.0f} elements received by each, "
+            f"{units.mesh(whole.mesh)}, {float(whole.elements):,.0f} elements received by each, "
             f"{_gap(best)}",
         ]
     ]
-    others = [_mesh(mesh) for mesh in whole.ties[1:]]
+    others = [units.mesh(mesh) for mesh in whole.ties[1:]]
     for start in range(0, len(others), IN_A_LINE):
         line = "; ".join(others[start : start + IN_A_LINE])
         rows.append(["" if start else "as good", line])
@@ -125,10 +125,6 @@ def _gap(best: OnChips) -> str:
     if float(per_cent) == 0:
         return "no more than if sizes were not whole"
     return f"{per_cent} % more than if sizes were not whole"
-
-
-def _mesh(mesh: Mesh) -> str:
-    return " ".join(f"{axis}={size}" for axis, size in mesh.items())
 
 
 def latex(found: Derivation) -> str:

@@ -11,7 +11,7 @@ from layoutc.report import Rows, table
 from layoutc.solver.alignment import Pair, aligned
 from layoutc.solver.price import StatementPrice
 from layoutc.solver.solve import Plan
-from layoutc.units import duration, size
+from layoutc.units import chips, duration, mesh, size
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,8 +62,8 @@ def report(first: Plan, second: Plan) -> str:
 
 
 def _head(mark: str, plan: Plan) -> list[str]:
-    mesh = " ".join(f"{axis}={n}" for axis, n in plan.mesh.items())
-    return [mark, plan.program.name, f"{plan.chips:,} chips ({plan.machine.name}), mesh {mesh}"]
+    where = f"{chips(plan.chips)} ({plan.machine.name}), mesh {mesh(plan.mesh)}"
+    return [mark, plan.program.name, where]
 
 
 def _statements(first: Plan, second: Plan) -> Rows:

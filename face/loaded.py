@@ -13,6 +13,7 @@ from math import prod
 from types import ModuleType
 from typing import Any
 
+from layoutc import units
 from layoutc.codegen.compiled import build
 from layoutc.codegen.names import identifier
 from layoutc.codegen.run import load
@@ -53,7 +54,7 @@ class Loaded:
 
     def __repr__(self) -> str:
         devices = self.mesh.devices
-        mesh = " ".join(f"{axis}={size}" for axis, size in self.mesh.shape.items())
+        mesh = units.mesh(self.mesh.shape)
         return (
             f"<{self.name} on {devices.size} {devices.flat[0].platform} devices, mesh {mesh}: "
             f"{self.name}({', '.join(self.names)})>"

@@ -8,13 +8,13 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 
+from layoutc import units
 from layoutc.document import Document
 from layoutc.pipeline import Source, refusals
 from layoutc.progress import watched
 from layoutc.report import Rows, table
 from layoutc.solver.contender import CHIPS, Contender, Sweep, itemsize
 from layoutc.solver.formula import communication, spelled
-from layoutc.solver.meshes import Mesh
 from layoutc.solver.regimes import Regime, Regimes, Switch, regimes
 from layoutc.units import size
 
@@ -88,7 +88,7 @@ def _regimes(found: Regimes) -> Rows:
             letters.get(regime.contender, ""),
             reach,
             regime.contender.name,
-            spelled_mesh(regime.mesh),
+            units.mesh(regime.mesh),
         ]
         rows.append([*row, cost])
     return rows
@@ -147,18 +147,13 @@ def pretty(formula: str | None) -> str:
     return re.sub(r"\*\*2\b", "²", formula or "").replace("*", "·")
 
 
-def spelled_mesh(mesh: Mesh) -> str:
-    """`x=4 y=4 z=4`."""
-    return " ".join(f"{axis}={n}" for axis, n in mesh.items())
-
-
 # Names that tell contenders apart.
 
 
 def labels(contenders: Sequence[Contender]) -> dict[Contender, str]:
     """A name each, all different: the layout's, and as much of the rest as it takes."""
     more: tuple[Callable[[Contender], str], ...] = (
-        lambda c: spelled_mesh(c.mesh),
+        lambda c: units.mesh(c.mesh),
         _held,
         lambda c: f"no. {contenders.index(c) + 1}",
     )

@@ -9,16 +9,16 @@ from layoutc.dsl.program import DTYPES, Declare, Define, Repeat
 from layoutc.solver.describe import describe
 from layoutc.solver.formula import communication, spelled
 from layoutc.solver.solve import Plan
-from layoutc.units import duration, size
+from layoutc.units import chips, duration, mesh, size
 
 Rows = list[list[str]]
 
 
 def report(plan: Plan, bigger: Plan | None = None) -> str:
     """The whole report, ending in a newline; `bigger` is the plan for more chips, if there is."""
-    mesh = " ".join(f"{axis}={n}" for axis, n in plan.mesh.items())
-    chips = f"{plan.chips:,} chip{'s' * (plan.chips > 1)}"
-    head = f"{plan.program.name} on {chips} ({plan.machine.name}), mesh {mesh}"
+    head = (
+        f"{plan.program.name} on {chips(plan.chips)} ({plan.machine.name}), mesh {mesh(plan.mesh)}"
+    )
     parts = [
         f"{head}: {describe(plan.program, plan.mesh)}",
         table(tensors(plan), right=(3,)),
@@ -112,9 +112,9 @@ def totals(plan: Plan, bigger: Plan | None) -> Rows:
         ["communication", _formula(plan)],
     ]
     if plan.runner_up is not None:
-        mesh = " ".join(f"{axis}={n}" for axis, n in plan.runner_up.mesh.items())
         what = "" if plan.minimize == "time" else " of communication"
-        rows.append(["next best mesh", f"{mesh}, {duration(plan.runner_up.seconds)}{what}"])
+        said = f"{mesh(plan.runner_up.mesh)}, {duration(plan.runner_up.seconds)}"
+        rows.append(["next best mesh", said + what])
     return [*rows, ["proof", _proof(plan)], ["bottleneck", _bottleneck(plan, bigger)]]
 
 

@@ -1,6 +1,8 @@
-"""Numbers as people read them: three digits and a unit, powers of ten as in data sheets."""
+"""Numbers as people read them: three digits and a unit, powers of ten as in data sheets; meshes."""
 
 from __future__ import annotations
+
+from collections.abc import Mapping
 
 BYTES = ((1e12, "TB"), (1e9, "GB"), (1e6, "MB"), (1e3, "kB"), (1.0, "B"))
 SECONDS = ((1.0, "s"), (1e-3, "ms"), (1e-6, "µs"), (1e-9, "ns"))
@@ -14,6 +16,16 @@ def size(count: float) -> str:
 def duration(seconds: float) -> str:
     """Seconds: 16.4 µs, 217 µs."""
     return _scaled(seconds, SECONDS)
+
+
+def chips(count: int) -> str:
+    """1 chip, 4,096 chips."""
+    return f"{count:,} chip{'s' * (count > 1)}"
+
+
+def mesh(sizes: Mapping[str, int]) -> str:
+    """x=4 y=4 z=4."""
+    return " ".join(f"{axis}={size}" for axis, size in sizes.items())
 
 
 def _scaled(number: float, units: tuple[tuple[float, str], ...]) -> str:

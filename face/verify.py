@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from layoutc.document import Document
 from layoutc.dsl.printer import print_statement
 from layoutc.report import Rows, table
-from layoutc.units import size
+from layoutc.units import chips, mesh, size
 
 if TYPE_CHECKING:
     from layoutc.codegen.verify.account import Memory
@@ -23,9 +23,7 @@ ASIDE = ("copies that only lay values out anew", "gaps between XLA's buffers")
 
 def report(plan: Plan, found: Verdict | Refused) -> str:
     """The whole report, ending in a newline."""
-    mesh = " ".join(f"{axis}={n}" for axis, n in plan.mesh.items())
-    chips = f"{plan.chips:,} chip{'s' * (plan.chips > 1)}"
-    head = f"{plan.program.name} on {chips}, mesh {mesh}"
+    head = f"{plan.program.name} on {chips(plan.chips)}, mesh {mesh(plan.mesh)}"
     if isinstance(found, Exception):
         rows = [["refused", said] for said in found.differences]
         return f"{head}: not compiled\n\n{table(rows)}\n"

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from math import prod
 
 import numpy as np
 
@@ -132,12 +131,6 @@ class Fan:
                 into[row] = cost
         return tuple(f.reshape(shape[0], *rest) for f in found)
 
-    def entries(self, kept: Sequence[Ints], via: Ints) -> int:
-        """How many numbers `table` has to look at."""
-        if len(self.scope) == 2:
-            return len(kept[0]) * len(kept[1])
-        return len(kept[0]) * len(via) * prod(len(k) for k in kept[1:])
-
     # One tree.
 
     def tree(self, ends: Sequence[int]) -> tuple[Edge, ...]:
@@ -171,7 +164,7 @@ class _Tree:
         for leaf in leaves:
             self.best[1 << leaf] = tuple(w[:, self.place[ends[leaf]]] for w in self.ways)
         for chosen in _by_size(leaves):
-            if len(list(_halves(chosen))):
+            if chosen.bit_count() > 1:
                 self._branch(chosen)
         self.full = _mask(leaves)
 

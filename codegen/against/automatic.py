@@ -71,7 +71,7 @@ def automatic(program: Program, mesh: Mapping[str, int], called: str, folder: Pa
             built = build.build(flat, arguments, results=_results(module, program, held))
         error, refusal = _error(flat, module)
     read = reading.read(built.module, _blocks(program, grid), grid.devices)
-    tolerance = module.tolerance(_wide(module))
+    tolerance = module.tolerance(build.exact_dtype(module))
     return Automatic(found, built, read, grid, error, tolerance, refusal)
 
 
@@ -118,9 +118,7 @@ class _blamed:
 
 
 def _results(module: ModuleType, program: Program, held: Any) -> tuple[Any, ...]:
-    return tuple(
-        module.NamedSharding(held, module.SPECS[name]) for name in function.returned(program)
-    )
+    return tuple(module.NamedSharding(held, module.SPECS[name]) for name in body.returned(program))
 
 
 def _blocks(program: Program, grid: Grid) -> list[Any]:
@@ -135,18 +133,13 @@ def _blocks(program: Program, grid: Grid) -> list[Any]:
 # Values.
 
 
-def _wide(module: ModuleType) -> Any:
-    """f32, unless the program is of whole numbers."""
-    import jax.numpy as jnp
-
-    return jnp.float32 if jnp.issubdtype(module.DTYPE, jnp.floating) else module.DTYPE
-
-
 def _error(flat: Callable[..., tuple[Any, ...]], module: ModuleType) -> tuple[float | None, str]:
     """How far the function is from the reference, both on one device."""
     import jax
 
-    arrays = [jax.numpy.asarray(a) for a in module.whole(0, _wide(module), module.SMALL)]
+    arrays = [
+        jax.numpy.asarray(a) for a in module.whole(0, build.exact_dtype(module), module.SMALL)
+    ]
     with jax.default_matmul_precision("highest"):
         wanted = jax.tree.leaves(module.reference(*arrays))
         try:

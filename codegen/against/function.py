@@ -15,7 +15,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from layoutc.codegen.body import arguments, stacks
+from layoutc.codegen.body import arguments, returned, stacks
 from layoutc.dsl.program import Program
 
 
@@ -131,12 +131,6 @@ def declared(program: Program) -> str:
 def wanted(program: Program) -> str:
     """The results in the function's order: "y : BLE_xyz"."""
     return ", ".join(f"{name} : {program.types[name].shape}" for name in returned(program))
-
-
-def returned(program: Program) -> list[str]:
-    """The names of the results in the function's order: outputs, then caches."""
-    caches = [d.name for d in arguments(program) if d.kind == "cache"]
-    return [o.name for o in program.outputs] + caches
 
 
 def accepts(function: Function, program: Program) -> None:

@@ -10,13 +10,14 @@ from fractions import Fraction
 from layoutc.codegen.against import communication, rearrange
 from layoutc.codegen.against.automatic import Automatic
 from layoutc.codegen.against.blocks import Block, Held, Unknown
-from layoutc.codegen.against.function import returned
 from layoutc.codegen.against.notation import Grid, preferred, shape, stacks
 from layoutc.codegen.against.reading import Step
 from layoutc.codegen.against.reasons import Reasons, cut_after
-from layoutc.codegen.against.trace import BYTES, flat, trace
+from layoutc.codegen.against.trace import flat, trace
+from layoutc.codegen.body import returned
 from layoutc.codegen.compiled import groups
 from layoutc.codegen.compiled.collectives import Collective
+from layoutc.codegen.compiled.hlo import BYTES
 from layoutc.dsl.program import MoveKind, Program
 from layoutc.dsl.shape import Shape
 

@@ -10,18 +10,12 @@ from layoutc.codegen.against.application import Compiled
 from layoutc.codegen.against.blocks import Held
 from layoutc.codegen.against.reading import Reading, Step
 from layoutc.codegen.compiled.collectives import KINDS
-from layoutc.codegen.compiled.hlo import Instruction, Module
+from layoutc.codegen.compiled.hlo import BYTES, Instruction, Module
 
 SAME = frozenset({"convert", "copy", "bitcast", "reshape", "transpose"})
 """What leaves the values as they are."""
 PASSED = SAME | {"broadcast", "slice", "dynamic-slice", "concatenate", "while", "conditional"}
 """What hands values on without computing with them; collectives do too."""
-
-BYTES = {
-    "pred": 1, "s8": 1, "u8": 1, "f8e4m3fn": 1, "f8e5m2": 1, "s16": 2, "u16": 2, "f16": 2,
-    "bf16": 2, "s32": 4, "u32": 4, "f32": 4, "s64": 8, "u64": 8, "f64": 8, "c64": 8,
-}  # fmt: skip
-"""XLA's dtypes and their sizes."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)

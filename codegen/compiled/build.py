@@ -77,6 +77,12 @@ def arguments(module: ModuleType, mesh: Any) -> tuple[Any, ...]:
     )
 
 
+def exact_dtype(module: ModuleType) -> Any:
+    """In what an emitted module's values are compared: f32, unless they are whole numbers."""
+    jnp = module.jnp
+    return jnp.float32 if jnp.issubdtype(module.DTYPE, jnp.floating) else module.DTYPE
+
+
 def build(
     function: Callable[..., Any],
     arguments: Sequence[Any],

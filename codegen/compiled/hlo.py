@@ -12,6 +12,12 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import NamedTuple
 
+BYTES = {
+    "pred": 1, "s8": 1, "u8": 1, "f8e4m3fn": 1, "f8e5m2": 1, "s16": 2, "u16": 2, "f16": 2,
+    "bf16": 2, "s32": 4, "u32": 4, "f32": 4, "s64": 8, "u64": 8, "f64": 8, "c64": 8,
+}  # fmt: skip
+"""XLA's dtypes and their sizes in bytes."""
+
 
 class Array(NamedTuple):
     """The type of an array: XLA's name of the dtype, and the extents on one device."""

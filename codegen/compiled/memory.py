@@ -11,14 +11,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from layoutc.codegen.compiled.hlo import Array, Computation, Instruction, Module
+from layoutc.codegen.compiled.hlo import BYTES, Array, Computation, Instruction, Module
 from layoutc.solver.lifetimes import Buffer, alive
-
-BYTES = {
-    "pred": 1, "s8": 1, "u8": 1, "s16": 2, "u16": 2, "s32": 4, "u32": 4, "s64": 8, "u64": 8,
-    "f16": 2, "bf16": 2, "f32": 4, "f64": 8, "f8e4m3fn": 1, "f8e5m2": 1,
-}  # fmt: skip
-"""Sizes of XLA's dtypes, as far as emitted programs have them; another counts nothing."""
 
 NO_BUFFER = {"parameter", "constant", "iota", "partition-id", "replica-id", "after-all"}
 ANOTHER_NAME = {
@@ -101,4 +95,5 @@ def _lays_out(module: Module, instruction: Instruction) -> bool:
 
 
 def _bytes(array: Array) -> int:
+    """Of a dtype that emitted programs have; another, such as a token, counts nothing."""
     return array.elements * BYTES.get(array.dtype, 0)

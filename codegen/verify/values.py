@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from types import ModuleType
 from typing import Any
 
+from layoutc.codegen.compiled import build
 from layoutc.codegen.emit import emit
 from layoutc.codegen.names import identifier
 from layoutc.codegen.run import load
@@ -40,9 +41,7 @@ def compare(source: str, module: ModuleType, program: Program, mesh: Mapping[str
 
 
 def _arrays(module: ModuleType) -> tuple[Any, tuple[Any, ...]]:
-    import jax.numpy as jnp
-
-    dtype = jnp.float32 if jnp.issubdtype(module.DTYPE, jnp.floating) else module.DTYPE
+    dtype = build.exact_dtype(module)
     return dtype, module.make_inputs(module.make_mesh(), 0, dtype=dtype, **module.SMALL)
 
 
