@@ -166,8 +166,8 @@ def compared(case: Case, pairs: int) -> Result:
     return Result(
         name=case.name,
         mesh=plan.mesh,
-        sizes=plan.answer.program.dims,
-        layout=describe(plan.answer.program, plan.mesh),
+        sizes=plan.answer.only.program.dims,
+        layout=describe(plan.answer.only.program, plan.mesh),
         elements=Elements(
             plan.costs.elements,
             _received(collectives(ours, case.chips)),

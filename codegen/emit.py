@@ -10,15 +10,15 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from math import prod
 
-from layoutc.codegen import body, sizes, spell
+from layoutc.codegen import body, spell, tables
 from layoutc.codegen.layouts import AxisNames
-from layoutc.codegen.names import FIXED, identifier
-from layoutc.codegen.operations import JAX_DTYPES
-from layoutc.codegen.tree import Call, Expr, Function, Literal, Name, Tuple
-from layoutc.dsl.program import Dtype, Program
+from layoutc.codegen.names import FIXED, function_name, identifier
+from layoutc.codegen.tables import Passes, spec
+from layoutc.codegen.tree import Call, Name, Tuple
+from layoutc.dsl.program import Program
 
 HELPERS = {
     "product": ("product",),
@@ -27,14 +27,13 @@ HELPERS = {
     "permute": ("permute", "_chips"),
 }
 """What is copied where a function calls it, with what it takes."""
-STAND_INS = {"program", "reference", "ARGUMENTS", "MESH", "DIMS", "PARTS", "SMALL", "DTYPE"}
-STAND_INS |= {"NARROWEST", "SPECS"}
+STAND_INS = {"program", "reference", "ARGUMENTS", "MESH", "DTYPE", "NARROWEST", "PHASES"}
 
 HEAD = '''"""{name} on the mesh {mesh}: a program for {chips} chips, each step spelled out.
 
 Run it:  python {name}.py [--seed 0] [--set B=8] [--dtype f32] [--distributed]
 
-It compares the sharded function `{name}` with the unsharded `reference` and times it. With
+It compares the sharded {functions} with the unsharded `reference` and times {them}. With
 fewer devices than chips it simulates them on the CPU. Over several hosts, start it on each:
 with --distributed where JAX finds the others by itself (a TPU slice, Slurm, Open MPI,
 Kubernetes), or with JAX_COORDINATOR_ADDRESS, JAX_NUM_PROCESSES and JAX_PROCESS_ID set.
@@ -45,113 +44,81 @@ x holds one term of a sum.
 """
 '''
 
+CHIP = "What one chip does. Takes and returns global arrays, laid out as SPECS says."
+REFERENCE = "The same on whole arrays."
+
 TAIL = """if __name__ == "__main__":
     start()
     sys.exit(main())
 """
 
 
-def emit(program: Program, mesh: Mapping[str, int]) -> str:
-    """The module's text. `program` is explicit and all its dims have sizes; `mesh` has each
-    axis' size.
+def emit(program: Program | Sequence[Program], mesh: Mapping[str, int]) -> str:
+    """The module's text, of a program or of one for each phase. `mesh` has each axis' size.
+
+    The programs are explicit, all their dims have sizes, and their weights are held alike.
 
     Raises:
         ValueError: if a hole or a size is left; the caller has filled them.
     """
-    if not program.explicit or None in program.dims.values():
-        raise ValueError(f"{program.name} is not explicit, or a dim has no size")
-    if not program.axes:
-        raise ValueError(f"{program.name} has no mesh axis")
-    axes, name = AxisNames.of(program.axes), identifier(program.name)
-    chip, reference = _functions(program, name, axes)
-    functions = [*spell.statements([chip]), "", "", *spell.statements([reference])]
-    fixed = _Fixed(name)
-    used = [h for h in HELPERS if re.search(rf"\b{h}\(", "\n".join(functions))]
-    tables = "\n".join(_tables(program, mesh, axes))
+    passes = (program,) if isinstance(program, Program) else tuple(program)
+    for one in passes:
+        if not one.explicit or None in one.dims.values():
+            raise ValueError(f"{one.name} is not explicit, or a dim has no size")
+        if not one.axes:
+            raise ValueError(f"{one.name} has no mesh axis")
+    axes = AxisNames.of(passes[0].axes)
+    functions = "\n".join(_functions(passes, axes))
+    fixed = _Fixed()
+    used = [h for h in HELPERS if re.search(rf"\b{h}\(", functions)]
+    head = "\n".join(tables.tables(passes, mesh, axes))
     sections = [
-        f"{_head(name, program, mesh, axes)}\n{fixed.imports()}\n\n{tables}",
+        f"{_head(passes, mesh, axes)}\n{fixed.imports()}\n\n{head}",
         fixed.text("Tensor"),
-        "\n".join(_arguments(program)) + "\n\n" + fixed.text("ABSTRACT_MESH"),
+        "\n".join(tables.arguments(passes[0])) + "\n\n" + fixed.text("ABSTRACT_MESH"),
         *(fixed.text(part) for helper in used for part in HELPERS[helper]),
-        "\n".join(functions),
+        functions,
+        fixed.text("Phase"),
+        "\n".join(tables.phases(passes)),
         *(fixed.text(n) for n in fixed.always()),
         TAIL.rstrip(),
     ]
     return _pruned("\n\n\n".join(sections) + "\n")
 
 
-def _functions(program: Program, name: str, axes: AxisNames) -> tuple[Function, Function]:
-    ins = tuple(_entry(d.name) for d in body.arguments(program))
-    outs = tuple(_entry(n) for n in body.returned(program))
-    keywords = (
-        ("mesh", Name("ABSTRACT_MESH")),
-        ("in_specs", Tuple(ins)),
-        ("out_specs", outs[0] if len(outs) == 1 else Tuple(outs)),
-    )
-    sharded = Call("functools.partial", (Name("jax.shard_map"),), keywords)
-    doc = "What one chip does. Takes and returns global arrays, laid out as SPECS says."
-    chip = body.function(program, name, doc, axes, True, (Name("jax.jit"), sharded))
-    doc = "The same on whole arrays."
-    return chip, body.function(program, "reference", doc, axes, False, (Name("jax.jit"),))
-
-
-def _entry(name: str) -> Expr:
-    return Name(f"SPECS[{spell.string(name)}]")
+def _functions(passes: Passes, axes: AxisNames) -> Iterator[str]:
+    """What one chip does in each phase, then the reference, which all phases have."""
+    for program in passes:
+        ins = tuple(spec(passes, program, d.name) for d in body.arguments(program))
+        outs = tuple(spec(passes, program, n) for n in body.returned(program))
+        keywords = (
+            ("mesh", Name("ABSTRACT_MESH")),
+            ("in_specs", Tuple(ins)),
+            ("out_specs", outs[0] if len(outs) == 1 else Tuple(outs)),
+        )
+        sharded = Call("functools.partial", (Name("jax.shard_map"),), keywords)
+        decorators = (Name("jax.jit"), sharded)
+        name = function_name(program, passes)
+        yield from spell.statements([body.function(program, name, CHIP, axes, True, decorators)])
+        yield from ("", "")
+    jitted = (Name("jax.jit"),)
+    plain = body.function(passes[0], "reference", REFERENCE, axes, False, jitted)
+    yield from spell.statements([plain])
 
 
 # Text.
 
 
-def _head(name: str, program: Program, mesh: Mapping[str, int], axes: AxisNames) -> str:
-    said = " ".join(f"{axes.labels[a.name]}={mesh[a.name]}" for a in program.axes)
-    chips = prod(mesh[a.name] for a in program.axes)
-    return HEAD.format(name=name, mesh=said, chips=chips)
-
-
-def _tables(program: Program, mesh: Mapping[str, int], axes: AxisNames) -> Iterable[str]:
-    yield _table("MESH", {axes.labels[a.name]: mesh[a.name] for a in program.axes})
-    yield _table("DIMS", {d: s for d, s in program.dims.items() if s is not None})
-    yield _table("PARTS", sizes.multiples(program, mesh)) + "  # what a dim is a multiple of"
-    yield _table("SMALL", sizes.small(program, mesh)) + "  # for simulated devices"
-    yield f"DTYPE = {JAX_DTYPES[program.dtype]}"
-    yield f"NARROWEST = {spell.expression(_pinned(program))}"
-    yield "SPECS = {"
-    types, stacks = program.types, body.stacks(program)
-    for name in dict.fromkeys(
-        [*(d.name for d in body.arguments(program)), *body.returned(program)]
-    ):
-        spec = spell.expression(axes.spec(types[name].shape, name in stacks))
-        stack = f", a stack of {stacks[name]}" if name in stacks else ""
-        yield f"    {spell.string(name)}: {spec},  # {types[name].shape}{stack}"
-    yield "}"
-
-
-def _table(name: str, values: Mapping[str, int]) -> str:
-    return f"{name} = {{{', '.join(f'{spell.string(k)}: {v}' for k, v in values.items())}}}"
-
-
-def _pinned(program: Program) -> Tuple:
-    """The dtypes that --dtype does not replace, as NumPy names them: they bound the error."""
-    pinned: dict[Dtype, None] = {t.dtype: None for t in program.types.values()}
-    names = [JAX_DTYPES[d].removeprefix("jnp.") for d in pinned if d != program.dtype]
-    return Tuple(tuple(map(Literal, names)))
-
-
-def _arguments(program: Program) -> Iterable[str]:
-    fan_ins, stacks = sizes.fan_ins(program), body.stacks(program)
-    yield "ARGUMENTS = {"
-    for declare in body.arguments(program):
-        dims = "".join(declare.type.shape.names)
-        keywords: list[tuple[str, Expr]] = []
-        if declare.type.dtype != program.dtype:
-            keywords.append(("dtype", Name(JAX_DTYPES[declare.type.dtype])))
-        if declare.kind == "weight" and fan_ins.get(declare.name):
-            keywords.append(("fan_in", Literal(fan_ins[declare.name])))
-        if declare.name in stacks:
-            keywords.append(("stack", Literal(stacks[declare.name])))
-        call = Call("Tensor", (Literal(dims),), tuple(keywords))
-        yield f"    {spell.string(declare.name)}: {spell.expression(call)},"
-    yield "}"
+def _head(passes: Passes, mesh: Mapping[str, int], axes: AxisNames) -> str:
+    program = passes[0]
+    names = [f"`{function_name(one, passes)}`" for one in passes]
+    return HEAD.format(
+        name=identifier(program.name),
+        mesh=" ".join(f"{axes.labels[a.name]}={mesh[a.name]}" for a in program.axes),
+        chips=prod(mesh[a.name] for a in program.axes),
+        functions=f"function{'s' * (len(names) > 1)} {' and '.join(names)}",
+        them="them" if len(names) > 1 else "it",
+    )
 
 
 def _pruned(text: str) -> str:
@@ -161,11 +128,11 @@ def _pruned(text: str) -> str:
 
 
 class _Fixed:
-    """The text of `layoutc.codegen.fixed`, by definition, with the program's function named."""
+    """The text of `layoutc.codegen.fixed`, by definition."""
 
-    def __init__(self, name: str) -> None:
+    def __init__(self) -> None:
         source = FIXED.read_text(encoding="utf-8")
-        self._lines = re.sub(r"\bprogram\(", f"{name}(", source).splitlines()
+        self._lines = source.splitlines()
         self._nodes = {_defined(n): n for n in ast.parse(source).body}
         self._imports = [
             n for n in ast.parse(source).body if isinstance(n, ast.Import | ast.ImportFrom)
@@ -184,7 +151,7 @@ class _Fixed:
         skipped = (
             STAND_INS
             | {part for parts in HELPERS.values() for part in parts}
-            | {"", "Tensor", "ABSTRACT_MESH"}
+            | {"", "Tensor", "Phase", "ABSTRACT_MESH"}
         )
         return [n for n in self._nodes if n not in skipped]
 

@@ -1,7 +1,7 @@
 """The parts of an emitted module that are the same in each; emission copies their text.
 
-A module of its own, with stand-ins for what is filled in (from `MESH` to `program`), so that it
-is linted and type-checked like the rest. Nothing imports it: `layoutc.codegen.emit` reads its
+A module of its own, with stand-ins for what is filled in (`MESH`, `PHASES` and the like), so that
+it is linted and type-checked like the rest. Nothing imports it: `layoutc.codegen.emit` reads its
 text and takes the definitions by name. The helpers above `make_mesh` are copied where used.
 """
 
@@ -30,12 +30,8 @@ from jax.sharding import PartitionSpec as P
 # Stand-ins for what emission fills in.
 
 MESH = {"x": 1}
-DIMS: dict[str, int] = {"B": 1}
-PARTS: dict[str, int] = {"B": 1}
-SMALL: dict[str, int] = {"B": 1}
 DTYPE: Any = jnp.float32
 NARROWEST: tuple[str, ...] = ()
-SPECS = {"x": P("x")}
 
 
 class Tensor(NamedTuple):
@@ -50,8 +46,21 @@ class Tensor(NamedTuple):
 ARGUMENTS = {"x": Tensor("B")}
 
 
+class Phase(NamedTuple):
+    """What the program is in one of its phases."""
+
+    run: Callable[..., Any]
+    dims: dict[str, int]
+    parts: dict[str, int]
+    small: dict[str, int]
+    specs: dict[str, P]
+
+
 def program(*arrays: jax.Array) -> Any:
     return arrays
+
+
+PHASES = {"main": Phase(program, {"B": 1}, {"B": 1}, {"B": 1}, {"x": P("x")})}
 
 
 def reference(*arrays: Any) -> Any:
@@ -129,18 +138,27 @@ def make_inputs(
 ) -> tuple[jax.Array, ...]:
     """The program's arguments as global arrays, of which each host makes only its own shards.
 
-    `sizes` are by dim (`B=8`), and `repeat` for the stacks; what is left out is as in DIMS.
-    Values depend on `seed` alone, not on the mesh.
+    They are those of `phase`, or of the first. `sizes` are by dim (`B=8`), and `repeat` for the
+    stacks; what is left out is as in DIMS. Values depend on `seed` alone, not on the mesh, and
+    weights are the same in all phases.
     """
-    if phase not in (None, "main"):
-        raise ValueError(f"there is one phase, main, and not {phase}")
-    sizes = checked_sizes(sizes)
+    chosen = called(phase)
+    sizes = checked_sizes(chosen, sizes)
     arrays = []
     for name, tensor in ARGUMENTS.items():
         make = once(functools.partial(part, name, sizes, seed, dtype))
-        sharding = NamedSharding(mesh, SPECS[name])
+        sharding = NamedSharding(mesh, chosen.specs[name])
         arrays.append(jax.make_array_from_callback(extents(tensor, sizes), sharding, make))
     return tuple(arrays)
+
+
+def called(phase: str | None) -> Phase:
+    """The phase of that name; None is the first."""
+    if phase is None:
+        return next(iter(PHASES.values()))
+    if phase not in PHASES:
+        raise ValueError(f"there is no phase {phase}, only {', '.join(PHASES)}")
+    return PHASES[phase]
 
 
 def once(make: Callable[[Any], Any]) -> Callable[[Any], Any]:
@@ -155,14 +173,14 @@ def once(make: Callable[[Any], Any]) -> Callable[[Any], Any]:
     return kept
 
 
-def checked_sizes(sizes: dict[str, int]) -> dict[str, int]:
-    """All dims' sizes: those of DIMS, but for the given ones."""
+def checked_sizes(phase: Phase, sizes: dict[str, int]) -> dict[str, int]:
+    """All dims' sizes in a phase: its own, but for the given ones."""
     for dim, size in sizes.items():
-        if dim not in DIMS and dim != "repeat":
-            raise ValueError(f"{dim} is not one of {', '.join(DIMS)}, repeat")
-        if size < 1 or size % PARTS.get(dim, 1):
-            raise ValueError(f"{dim}={size} is not a multiple of {PARTS.get(dim, 1)}")
-    return DIMS | sizes
+        if dim not in phase.dims and dim != "repeat":
+            raise ValueError(f"{dim} is not one of {', '.join(phase.dims)}, repeat")
+        if size < 1 or size % phase.parts.get(dim, 1):
+            raise ValueError(f"{dim}={size} is not a multiple of {phase.parts.get(dim, 1)}")
+    return phase.dims | sizes
 
 
 def extents(tensor: Tensor, sizes: dict[str, int]) -> tuple[int, ...]:
@@ -195,32 +213,40 @@ def part(
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run the program, hold it against `reference`, time it; 1 if they differ, else 0."""
+    """Run every phase, hold it against `reference`, time it; 1 if any differs, else 0."""
     flags = options(argv)
     mesh = make_mesh()
-    sizes = shrunk(dict(flags.set)) if mesh.devices.flat[0].platform == "cpu" else dict(flags.set)
     dtype = FLOATS[flags.dtype] if flags.dtype else DTYPE
-    try:
-        arrays = make_inputs(mesh, flags.seed, dtype=dtype, **sizes)
-    except ValueError as refusal:
-        print(f"error: {refusal}", file=sys.stderr)
-        return 2
-    # f32 is f32: not the faster passes that some machines make of it.
-    with jax.default_matmul_precision("highest"):
-        error = compared(arrays, flags.seed, dtype, sizes)
-        median = median_ms(arrays)
-    print(f"error {error:.2g} (max |a-b| / max |b|), median {median:.3f} ms")
-    return int(not error <= tolerance(dtype))
+    differs = 0
+    for name, phase in PHASES.items():
+        said = f"{name}: " if len(PHASES) > 1 else ""
+        sizes = {dim: size for where, dim, size in sorted(flags.set) if where in ("", name)}
+        if mesh.devices.flat[0].platform == "cpu":
+            sizes = shrunk(phase, sizes, said)
+        try:
+            arrays = make_inputs(mesh, flags.seed, name, dtype=dtype, **sizes)
+        except ValueError as refusal:
+            print(f"error: {said}{refusal}", file=sys.stderr)
+            return 2
+        # f32 is f32: not the faster passes that some machines make of it.
+        with jax.default_matmul_precision("highest"):
+            error = compared(phase, arrays, flags.seed, dtype, sizes)
+            median = median_ms(phase, arrays)
+        print(f"{said}error {error:.2g} (max |a-b| / max |b|), median {median:.3f} ms")
+        differs |= not error <= tolerance(dtype)
+    return int(differs)
 
 
-def compared(arrays: Sequence[jax.Array], seed: int, dtype: Any, sizes: dict[str, int]) -> float:
+def compared(
+    phase: Phase, arrays: Sequence[jax.Array], seed: int, dtype: Any, sizes: dict[str, int]
+) -> float:
     """The program on `arrays` against the reference on the same, whole: max |a-b| / max |b|."""
-    return worst(program(*arrays), reference(*whole(seed, dtype, sizes)))
+    return worst(phase.run(*arrays), reference(*whole(phase, seed, dtype, sizes)))
 
 
-def whole(seed: int, dtype: Any, sizes: dict[str, int]) -> list[np.ndarray[Any, Any]]:
+def whole(phase: Phase, seed: int, dtype: Any, sizes: dict[str, int]) -> list[np.ndarray[Any, Any]]:
     """The arguments that make_inputs gives, each in one piece."""
-    sizes = DIMS | sizes
+    sizes = phase.dims | sizes
     return [
         part(name, sizes, seed, dtype, (slice(None),) * len(extents(tensor, sizes)))
         for name, tensor in ARGUMENTS.items()
@@ -242,9 +268,12 @@ TOLERANCE = {
 def options(argv: Sequence[str] | None) -> argparse.Namespace:
     """The command line."""
 
-    def size(text: str) -> tuple[str, int]:
-        dim, _, value = text.partition("=")
-        return dim, int(value)
+    def size(text: str) -> tuple[str, str, int]:
+        name, _, value = text.partition("=")
+        phase, _, dim = name.rpartition(".")
+        if phase and phase not in PHASES:
+            raise ValueError
+        return phase, dim, int(value)
 
     parser = argparse.ArgumentParser(description="Run this program against its reference.")
     parser.add_argument("--seed", type=int, default=0)
@@ -255,12 +284,12 @@ def options(argv: Sequence[str] | None) -> argparse.Namespace:
     return parser.parse_args(argv)
 
 
-def shrunk(sizes: dict[str, int]) -> dict[str, int]:
+def shrunk(phase: Phase, sizes: dict[str, int], said: str) -> dict[str, int]:
     """Sizes for simulated devices: small, but for the ones that were asked for."""
-    small = {dim: size for dim, size in SMALL.items() if dim not in sizes}
-    if any(size != DIMS.get(dim) for dim, size in small.items()):
-        said = " ".join(f"{dim}={size}" for dim, size in small.items())
-        print(f"simulated devices, so small sizes: {said} (--set takes others)")
+    small = {dim: size for dim, size in phase.small.items() if dim not in sizes}
+    if any(size != phase.dims.get(dim) for dim, size in small.items()):
+        listed = " ".join(f"{dim}={size}" for dim, size in small.items())
+        print(f"{said}simulated devices, so small sizes: {listed} (--set takes others)")
     return small | sizes
 
 
@@ -279,12 +308,12 @@ def worst(outputs: Any, expected: Any) -> float:
     return error
 
 
-def median_ms(arrays: Sequence[jax.Array], runs: int = 10) -> float:
+def median_ms(phase: Phase, arrays: Sequence[jax.Array], runs: int = 10) -> float:
     """The median time of a call, in ms; the first, which compiles, was made before."""
     seconds = []
     for _ in range(runs):
         begin = time.perf_counter()
-        jax.block_until_ready(program(*arrays))
+        jax.block_until_ready(phase.run(*arrays))
         seconds.append(time.perf_counter() - begin)
     return 1e3 * statistics.median(seconds)
 

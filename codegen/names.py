@@ -10,9 +10,11 @@ import ast
 import builtins
 import keyword
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from functools import cache
 from pathlib import Path
+
+from layoutc.dsl.program import Program
 
 FIXED = Path(__file__).with_name("fixed.py")
 
@@ -38,6 +40,11 @@ def respelled(names: Iterable[str]) -> dict[str, str]:
         taken.add(text)
         spelled[name] = text
     return spelled
+
+
+def function_name(program: Program, passes: Sequence[Program]) -> str:
+    """What the function of a phase is called: after the file, or of several after the phase."""
+    return identifier(program.phase.name if len(passes) > 1 else program.name)
 
 
 def identifier(stem: str) -> str:

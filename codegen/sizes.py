@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from math import lcm, prod
 
 from layoutc.codegen.body import stacks
@@ -18,6 +18,11 @@ REPETITIONS = 2
 """What a count is shrunk to: enough for one repetition to start from another's result."""
 
 
+def sized(program: Program) -> dict[str, int]:
+    """The dims that have a size, in the order of the file."""
+    return {dim: size for dim, size in program.dims.items() if size is not None}
+
+
 def multiples(program: Program, mesh: Mapping[str, int]) -> dict[str, int]:
     """For each dim, the number that its size is a multiple of: all its splits divide it."""
     parts = dict.fromkeys(program.dims, 1)
@@ -27,17 +32,21 @@ def multiples(program: Program, mesh: Mapping[str, int]) -> dict[str, int]:
     return parts
 
 
-def small(program: Program, mesh: Mapping[str, int]) -> dict[str, int]:
-    """Sizes that run in seconds on simulated devices; never larger than the program's own."""
-    sizes = {}
-    for dim, parts in multiples(program, mesh).items():
-        own = program.dims[dim]
-        size = PER_CHIP * parts if parts > 1 else WHOLE
-        sizes[dim] = size if own is None else min(own, size)
-    counts = stacks(program).values()
-    if counts:
-        sizes["repeat"] = min(REPETITIONS, *counts)
-    return sizes
+def small(passes: Sequence[Program], mesh: Mapping[str, int]) -> list[dict[str, int]]:
+    """Sizes for each phase that run in seconds on simulated devices; never above its own.
+
+    What all phases have in common, the dims of weights, is of one size in all.
+    """
+    parts = [multiples(program, mesh) for program in passes]
+    joint = {dim: lcm(*(p[dim] for p in parts)) for dim in passes[0].dims}
+    counts = stacks(passes[0]).values()
+    repeat = {"repeat": min(REPETITIONS, *counts)} if counts else {}
+    return [{**_small(program.dims, joint), **repeat} for program in passes]
+
+
+def _small(own: Mapping[str, int | None], parts: Mapping[str, int]) -> dict[str, int]:
+    sizes = {dim: PER_CHIP * n if n > 1 else WHOLE for dim, n in parts.items()}
+    return {dim: min(own[dim] or size, size) for dim, size in sizes.items()}
 
 
 def fan_ins(program: Program) -> dict[str, str]:

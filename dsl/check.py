@@ -13,10 +13,10 @@ from layoutc.dsl.blocks import Block, check_next, check_open, check_output, clos
 from layoutc.dsl.errors import Diagnostic, Span, in_order
 from layoutc.dsl.filling import has_holes
 from layoutc.dsl.header import Settings
+from layoutc.dsl.phases import check_phase, phases
 from layoutc.dsl.program import Declare, Define, Hold, Item, Output, Program
 from layoutc.dsl.scope import Definition
 from layoutc.dsl.statements import check_declare, check_define
-from layoutc.dsl.words import not_supported
 
 __all__ = ["Settings", "check"]
 
@@ -60,6 +60,7 @@ class _Checker:
             self.header.dtype,
             tuple(self.items),
             tuple(self.outputs.values()),
+            phases(self.file, self.header),
         )
 
     def _statement(self, statement: syntax.Statement) -> None:
@@ -92,7 +93,7 @@ class _Checker:
             case syntax.OrderLine():
                 headers.check_order(statement, self.header, used)
             case syntax.PhaseLine():
-                self.header.refuse(not_supported("a phase"), statement.span)
+                check_phase(statement, self.header)
             case _:
                 raise AssertionError(statement)
         if self.block:

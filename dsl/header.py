@@ -18,14 +18,16 @@ MOST_GUESSES = 30
 class Settings:
     """What the command line says about a file.
 
-    `dims` and `mesh` are sizes that win over the file's, by dim and by axis; `repeat` is the
-    count of every block; `dtype` stands in for the file's default.
+    `dims` and `mesh` are sizes that win over the file's, by dim and by axis; `phases` are those of
+    dims in one phase alone, by its name, and win over all. `repeat` is the count of every block;
+    `dtype` stands in for the file's default.
     """
 
     dims: Mapping[str, int] = field(default_factory=dict)
     mesh: Mapping[str, int] = field(default_factory=dict)
     repeat: int | None = None
     dtype: Dtype | None = None
+    phases: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,18 +44,21 @@ class Header:
     """What the header's lines have declared so far.
 
     `later` are the places of dims and axes that are declared further down, to tell them from
-    those that are declared nowhere. `reported` keeps what was refused once from being refused
+    those that are declared nowhere. `own` are the sizes of dims in each phase, by its name,
+    wherever its line stands. `reported` keeps what was refused once from being refused
     at its every use. `unsure` is true where a header line could not be read:
     then what is missing may well stand in it.
     """
 
     settings: Settings
     later: Mapping[str, Span]
+    own: Mapping[str, Mapping[str, Declared]] = field(default_factory=dict)
     unsure: bool = False
     dims: dict[str, Declared] = field(default_factory=dict)
     axes: dict[str, Declared] = field(default_factory=dict)
     dtype: Dtype = DEFAULT_DTYPE
     free: bool = False
+    phases: dict[str, syntax.PhaseLine] = field(default_factory=dict)
     lines: dict[str, Span] = field(default_factory=dict)
     reported: set[str] = field(default_factory=set)
     guesses: int = 0
@@ -77,6 +82,16 @@ class Header:
         order = self.mesh_order
         return tuple(sorted(axes, key=lambda a: order.index(a) if a in order else len(order)))
 
+    def sizes(self, dim: str) -> list[tuple[str, Declared]]:
+        """What a dim is in each phase that has another size of it, with " in decode" or ""."""
+        everywhere = self.dims[dim]
+        found = {phase: sizes.get(dim, everywhere) for phase, sizes in self.own.items()}
+        distinct: dict[int | None, tuple[str, Declared]] = {}
+        for phase, declared in found.items():
+            where = "" if declared is everywhere else f" in {phase}"
+            distinct.setdefault(declared.size, (where, declared))
+        return list(distinct.values()) or [("", everywhere)]
+
     def program_dims(self) -> dict[str, int | None]:
         return {name: dim.size for name, dim in self.dims.items()}
 
@@ -97,16 +112,32 @@ def start(file: syntax.File, settings: Settings) -> Header:
                 unsure = unsure or head in {"dims", "mesh"}
             case _:
                 pass
-    return Header(settings, later, unsure, dtype=settings.dtype or DEFAULT_DTYPE)
+    own = {
+        s.name.text: _own(s, settings) for s in file.statements if isinstance(s, syntax.PhaseLine)
+    }
+    return Header(settings, later, own, unsure, dtype=settings.dtype or DEFAULT_DTYPE)
+
+
+def _own(line: syntax.PhaseLine, settings: Settings) -> dict[str, Declared]:
+    """The sizes of dims that a phase has for itself; what is wrong with them is said elsewhere."""
+    name, sizes = line.name.text, dict[str, Declared]()
+    for key, value in line.settings:
+        read = size(value.text)
+        if key.text.isupper() and isinstance(read, int):
+            sizes[key.text] = Declared(settings.dims.get(key.text, read), key.span)
+    for dim, number in settings.phases.get(name, {}).items():
+        sizes[dim] = Declared(number, line.name.span)
+    return sizes
 
 
 def unknown_settings(file: syntax.File, settings: Settings) -> list[str]:
     """What the command line gives a size to and the file does not declare, in sentences."""
     lines = [s for s in file.statements if isinstance(s, syntax.DimsLine | syntax.MeshLine)]
     known = {entry.name.text for line in lines for entry in line.entries}
-    dims = [f"{file.name} has no dim {dim}" for dim in settings.dims if dim not in known]
+    of_phases = {dim: None for sizes in settings.phases.values() for dim in sizes}
+    dims = [d for d in {**dict.fromkeys(settings.dims), **of_phases} if d not in known]
     axes = [f"{file.name} has no mesh axis {axis}" for axis in settings.mesh if axis not in known]
-    return dims + axes
+    return [f"{file.name} has no dim {dim}" for dim in dims] + axes
 
 
 # Lines.
@@ -120,7 +151,7 @@ def check_dims(line: syntax.DimsLine, header: Header) -> None:
         if first:
             header.refuse(f"dim {name} is declared twice", span, "", (first.span, "first here"))
             continue
-        value = _size(name, entry.size, header)
+        value = read_size(name, entry.size, header)
         if entry.padded:
             where = span.to(entry.padded.span)
             header.refuse(not_supported("a padded dim"), where)
@@ -141,7 +172,7 @@ def check_mesh(line: syntax.MeshLine, header: Header) -> None:
         elif first:
             header.refuse(f"axis {name} is declared twice", span, "", (first.span, "first here"))
         else:
-            value = _size(name, entry.size, header)
+            value = read_size(name, entry.size, header)
             label = _label(entry, header)
             header.axes[name] = Declared(header.settings.mesh.get(name, value), span, label)
             _not_both(name.upper(), name, header, span)
@@ -193,7 +224,7 @@ def _late(head: str, span: Span, header: Header, used: Span | None) -> bool:
     return used is not None
 
 
-def _size(name: str, written: syntax.Numeral | None, header: Header) -> int | None:
+def read_size(name: str, written: syntax.Numeral | None, header: Header) -> int | None:
     if written is None:
         return None
     value = size(written.text)

@@ -6,7 +6,7 @@ from math import prod
 
 from layoutc.dsl import syntax
 from layoutc.dsl.errors import Span
-from layoutc.dsl.header import Header
+from layoutc.dsl.header import Declared, Header
 from layoutc.dsl.shape import Dim, Hole, Reduction, Shape
 from layoutc.dsl.words import LARGEST
 
@@ -90,21 +90,28 @@ def _once(what: str, words: list[syntax.Word], header: Header) -> None:
 
 def _divides(text: syntax.DimText, header: Header) -> None:
     """Refuses a dim that its axes' sizes do not divide, as far as both are known."""
-    dim = header.dims[text.name.text]
     spelled = text.name.text + "".join(sorted(a.text for a in text.axes))
-    sizes = {a.text: header.axes[a.text].size for a in text.axes}
-    parts = prod(size for size in sizes.values() if size)
-    if dim.size is None or dim.size % parts == 0 or spelled in header.reported:
-        return
-    header.reported.add(spelled)
-    name, letters = text.name.text, "".join(a for a, size in sizes.items() if size)
-    below, above = dim.size - dim.size % parts, dim.size - dim.size % parts + parts
-    fit = [str(size) for size in (below, above) if 0 < size <= LARGEST]
-    message = f"{name}={dim.size} is not divided by {letters}, which make {parts} parts"
+    sizes = {a.text: n for a in text.axes if (n := header.axes[a.text].size)}
+    parts = prod(sizes.values())
+    for where, dim in header.sizes(text.name.text):
+        if dim.size is not None and dim.size % parts and spelled not in header.reported:
+            header.reported.add(spelled)
+            _undivided(text, where, dim, sizes, header)
+
+
+def _undivided(
+    text: syntax.DimText, where: str, dim: Declared, sizes: dict[str, int], header: Header
+) -> None:
+    """Says which sizes would do, and what padding would add."""
+    name, parts, size = text.name.text, prod(sizes.values()), dim.size or 0
+    below, above = size - size % parts, size - size % parts + parts
+    fit = [str(near) for near in (below, above) if 0 < near <= LARGEST]
+    letters = "".join(sizes)
+    message = f"{name}={size}{where} is not divided by {letters}, which make {parts} parts"
     if len(letters) == 1:
-        message = f"{name}={dim.size} is not divided by {letters}={parts}"
-    hint = f"{' or '.join(f'{name}={size}' for size in fit)} would do"
+        message = f"{name}={size}{where} is not divided by {letters}={parts}"
+    hint = f"{' or '.join(f'{name}={near}' for near in fit)} would do"
     if above <= LARGEST:
-        hint += f"; the padding to {above} is {above - dim.size}"
+        hint += f"; the padding to {above} is {above - size}"
     notes = [] if dim.span == text.name.span else [(dim.span, "declared here")]
     header.refuse(message, text.span, hint, *notes)

@@ -23,6 +23,7 @@ from layoutc.dsl.program import (
     Number,
     Operand,
     Operation,
+    Phase,
     Product,
     Program,
     Reduce,
@@ -30,6 +31,7 @@ from layoutc.dsl.program import (
 )
 from layoutc.dsl.refusal import letters
 from layoutc.dsl.shape import Shape
+from layoutc.dsl.words import number
 
 
 def print_program(program: Program) -> str:
@@ -103,6 +105,13 @@ def print_mesh(axes: Iterable[Axis]) -> str:
     return "mesh   " + " ".join(map(_axis, axes))
 
 
+def print_phase(phase: Phase) -> str:
+    entries = [f"{dim}={size}" for dim, size in phase.sizes.items()]
+    if phase.weight != 1:
+        entries.append(f"weight={number(repr(phase.weight))}")
+    return f"phase {phase.name} : {'  '.join(entries)}".rstrip()
+
+
 def _axis(axis: Axis) -> str:
     label = f":{axis.label}" if axis.label else ""
     return f"{axis.name}{label}" if axis.size is None else f"{axis.name}{label}={axis.size}"
@@ -119,7 +128,8 @@ def _head(program: Program) -> list[Row]:
     rows = [Row("head", (print_dims(program.dims),))] if program.dims else []
     if program.axes:
         rows.append(Row("head", (print_mesh(program.axes),)))
-    return [*rows, Row("head", (f"dtype  {program.dtype}",))]
+    rows.append(Row("head", (f"dtype  {program.dtype}",)))
+    return rows + [Row("head", (print_phase(phase),)) for phase in program.phases]
 
 
 def _kind(item: Declare | Define | Repeat) -> str:

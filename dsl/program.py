@@ -8,7 +8,7 @@ no text: places in the source stay behind with the syntax.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 from layoutc.dsl.shape import Shape
@@ -156,6 +156,15 @@ class Output:
 
 
 @dataclass(frozen=True, slots=True)
+class Phase:
+    """`phase decode : B=512 L=1 weight=64`: the sizes that are its own, and how often it runs."""
+
+    name: str
+    sizes: dict[str, int]
+    weight: float = 1.0
+
+
+@dataclass(frozen=True, slots=True)
 class Axis:
     """A mesh axis: its letter, its size where pinned, its name in the emitted mesh if given."""
 
@@ -163,6 +172,9 @@ class Axis:
     size: int | None = None
     label: str | None = None
 
+
+MAIN = "main"
+"""What the phase is called of a file that names none."""
 
 Item = Declare | Define | Repeat
 
@@ -172,7 +184,8 @@ class Program:
     """One `.layout` file that has been found right.
 
     `dims` maps each declared dim to its size, None where the file leaves it open; `name` is
-    the file's stem. Items stand in the file's order, and so do the outputs.
+    the file's stem. Items stand in the file's order, and so do the outputs and the phases, of
+    which there are none where the file has no line for one.
     """
 
     name: str
@@ -181,6 +194,7 @@ class Program:
     dtype: Dtype
     items: tuple[Item, ...]
     outputs: tuple[Output, ...]
+    phases: tuple[Phase, ...] = ()
 
     def __hash__(self) -> int:
         return hash((self.name, self.items, self.outputs))
@@ -192,6 +206,20 @@ class Program:
                 yield from ((inner, item.count) for inner in item.body)
             else:
                 yield item, 1
+
+    @property
+    def passes(self) -> tuple[Program, ...]:
+        """The program of each phase: of that phase alone, and its dims have the sizes there."""
+        return tuple(
+            replace(self, dims={**self.dims, **phase.sizes}, phases=(phase,))
+            for phase in self.phases
+        ) or (self,)
+
+    @property
+    def phase(self) -> Phase:
+        """The one phase of a program that has no more than one: without a line it is "main"."""
+        (phase,) = self.phases or (Phase(MAIN, {}),)
+        return phase
 
     @property
     def types(self) -> dict[str, Type]:

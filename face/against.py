@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from math import ceil
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from layoutc.codegen.against.automatic import Automatic
     from layoutc.codegen.against.moved import Moved
     from layoutc.dsl.shape import Shape
-    from layoutc.solver.solve import Plan
+    from layoutc.solver.solve import Pass
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,7 +27,7 @@ class Against:
     """A user's function beside a plan: each of its collectives, and what answers it there."""
 
     called: str
-    plan: Plan
+    plan: Pass
     automatic: Automatic
     moves: tuple[Moved, ...]
     answers: tuple[tuple[str, ...], ...]
@@ -54,7 +54,7 @@ class Against:
         return self.elements / planned if planned else None
 
 
-def against(source_path: str, plan: Plan, called: str) -> Against:
+def against(source_path: str, plan: Pass, called: str) -> Against:
     """`called` is "module:function"; its module may lie beside the file `source_path`.
 
     Raises:
@@ -71,7 +71,7 @@ def against(source_path: str, plan: Plan, called: str) -> Against:
 # What layoutc does in its place.
 
 
-def _answers(plan: Plan, moves: tuple[Moved, ...]) -> Iterator[tuple[str, ...]]:
+def _answers(plan: Pass, moves: tuple[Moved, ...]) -> Iterator[tuple[str, ...]]:
     """The plan's moves from the same layout: one, or two of which the second arrives there too."""
     types = plan.program.types
     order = tuple(a.name for a in plan.program.axes)
@@ -93,7 +93,7 @@ def _answers(plan: Plan, moves: tuple[Moved, ...]) -> Iterator[tuple[str, ...]]:
         yield tuple(print_statement(d, order) for d, _, _ in [first, *rest[:1]])
 
 
-def _seen(shape: Shape, plan: Plan) -> Shape:
+def _seen(shape: Shape, plan: Pass) -> Shape:
     """A shape without axes of one chip, which no collective is over."""
     single = [a for a, n in plan.mesh.items() if n == 1]
     rest = shape.without(single)
@@ -113,7 +113,7 @@ def report(found: Against) -> str:
     return "\n\n".join([head, table(_ends(plan)), moves, table(list(_findings(found)))]) + "\n"
 
 
-def _ends(plan: Plan) -> Rows:
+def _ends(plan: Pass) -> Rows:
     """What the function is given, and what is wanted of it."""
     from layoutc.codegen.against.function import declared, wanted
 
@@ -176,8 +176,14 @@ def _values(found: Against) -> str:
 # For programs.
 
 
+def documents(found: Mapping[str, Against]) -> Document:
+    """What stands under "against" in the JSON document: of several phases, one for each."""
+    each = {phase: document(one) for phase, one in found.items()}
+    return next(iter(each.values())) if len(each) == 1 else {"phases": each}
+
+
 def document(found: Against) -> Document:
-    """The part of the JSON document that stands under "against"."""
+    """A function beside one pass."""
     planned = found.plan.prices.communication
     return {
         "function": found.called,

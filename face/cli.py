@@ -134,22 +134,27 @@ def _fmt(chosen: argparse.Namespace) -> int:
 def _compile(chosen: argparse.Namespace) -> int:
     source, program = _sound(chosen.file, options.settings(chosen))
     chips = chip_count(program, chosen.chips)
-    plan = planned(source, program, chips, chosen.hardware, chosen.minimize)
+
+    def made(program: Program, chips: int) -> Plan:
+        return planned(source, program, chips, chosen.hardware, chosen.minimize)
+
+    plan = made(program, chips)
     if chosen.output == "-" and not chosen.json:
         sys.stdout.write(emitted(plan))
         return 0
     if chosen.output and chosen.output != "-":
         _write(chosen.output, emitted(plan))
+    apart = [made(alone, chips) for alone in program.passes] if len(program.passes) > 1 else []
     if chosen.json:
-        sys.stdout.write(document.dumped(document.plan(plan)))
+        sys.stdout.write(document.dumped(document.plan(plan, apart)))
         return 0
     from layoutc.report import report
 
     try:
-        bigger = planned(source, program, 2 * chips, chosen.hardware, chosen.minimize)
+        bigger = made(program, 2 * chips)
     except WrongFile:
         bigger = None
-    show(report(plan, bigger), sys.stdout)
+    show(report(plan, bigger, apart), sys.stdout)
     if chosen.output:
         print(f"\nwrote {chosen.output}; run it: python {chosen.output}")
     return 0
@@ -189,7 +194,7 @@ def _diff(chosen: argparse.Namespace) -> int:
     for path in chosen.files:
         source, program = _explicit(path, chosen)
         chips = chip_count(program, chosen.chips)
-        plans.append(planned(source, program, chips, chosen.hardware, "time"))
+        plans.append(planned(source, program, chips, chosen.hardware, fit=False))
     if chosen.json:
         sys.stdout.write(document.dumped(diff.document(*plans)))
     else:
@@ -238,7 +243,9 @@ def _verify(chosen: argparse.Namespace) -> int:
     return int(wrong)
 
 
-def _against(chosen: argparse.Namespace, source: Source, plan: Plan, own: Verdict | Refused) -> int:
+def _against(
+    chosen: argparse.Namespace, source: Source, plan: Plan, own: dict[str, Verdict | Refused]
+) -> int:
     """A user's function beside the plan, whose own verdict is told with it; 1 if it computes
     something else."""
     from layoutc import against, verify
@@ -246,13 +253,13 @@ def _against(chosen: argparse.Namespace, source: Source, plan: Plan, own: Verdic
     with waiting(f"compiling {chosen.against} for {plan.chips:,} chips"):
         found = partitioned(source, plan, chosen.against)
     if chosen.json:
-        both = {**verify.document(plan, own), "against": against.document(found)}
+        both = {**verify.document(plan, own), "against": against.documents(found)}
         sys.stdout.write(document.dumped(both))
     else:
-        show(against.report(found), sys.stdout)
+        show("\n".join(map(against.report, found.values())), sys.stdout)
         for said in verify.differences(own):
             show(f"layoutc's own program differs: {said}\n", sys.stdout)
-    return int(not found.automatic.same)
+    return int(not all(one.automatic.same for one in found.values()))
 
 
 def _ranging(source: Source, chosen: argparse.Namespace) -> Program:
@@ -261,7 +268,7 @@ def _ranging(source: Source, chosen: argparse.Namespace) -> Program:
     if name != "n":
         size = max(low, 1 << (high.bit_length() - 1))
         given = replace(given, dims={**given.dims, name: size})
-    program = checked(source, given)
+    program = replace(checked(source, given), phases=())
     if name != "n" and name not in program.dims:
         raise WrongCall(f"--over {name}: {program.name} has no dim {name}")
     known(source, given)

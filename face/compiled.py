@@ -1,7 +1,6 @@
 """The plan that `layoutc.compile` returns.
 
-It is text and numbers until its devices are asked for: `load`, the shardings and the arguments'
-shapes import JAX, the rest does not.
+What it has of each phase is in `layoutc.phase`; a plan of one phase has that itself.
 """
 
 from __future__ import annotations
@@ -12,9 +11,9 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from layoutc import files, units
-from layoutc.costs import Costs, costs
-from layoutc.dsl.printer import print_program
-from layoutc.pipeline import emitted
+from layoutc.costs import Costs
+from layoutc.phase import Phase, phase
+from layoutc.pipeline import WrongCall, emitted
 
 if TYPE_CHECKING:
     from layoutc.loaded import Loaded, Shardings, Structs
@@ -44,11 +43,10 @@ class Compiled:
     hardware: str
     mesh: dict[str, int]
     """The size of each mesh axis, by its letter."""
-    layouts: dict[str, str]
-    """The layout of every name, in the notation, in the order of the program."""
-    costs: Costs
-    text: str
-    """The explicit program, as `.layout`."""
+    phases: dict[str, Phase]
+    """Each phase of the file, by its name; of a file that names none there is one, "main"."""
+    seconds: float
+    """All passes, each as often as its phase runs."""
     source: str
     """The emitted Python module, as `-o` writes it."""
     answer: Plan = field(compare=False)
@@ -56,7 +54,10 @@ class Compiled:
 
     def __repr__(self) -> str:
         where = f"{units.chips(self.chips)} ({self.hardware}), mesh {units.mesh(self.mesh)}"
-        return f"<plan of {self.name}: {where}, {units.duration(self.costs.seconds)} a pass>"
+        took = f"{units.duration(self.seconds)} a pass"
+        if len(self.phases) > 1:
+            took = f"phases {', '.join(self.phases)}, {units.duration(self.seconds)} in all"
+        return f"<plan of {self.name}: {where}, {took}>"
 
     def __str__(self) -> str:
         from layoutc.report import report
@@ -71,82 +72,78 @@ class Compiled:
     def save(self, path: str | os.PathLike[str]) -> None:
         """Writes the module, or to a path that ends in `.layout` the explicit program.
 
-        A file that is there is replaced whole, or left as it is. Raises `OSError`.
+        A file that is there is replaced whole, or left as it is. Raises `OSError`, or `WrongCall`
+        where there is an explicit program for each of several phases.
         """
         name = os.fspath(path)
         files.write(name, self.text if name.endswith(".layout") else self.source)
 
-    # For Flax, without devices.
+    # Of a plan of one phase: what is that phase's.
+
+    @property
+    def only(self) -> Phase:
+        """The one phase. Raises `WrongCall` if there are several."""
+        if len(self.phases) > 1:
+            names = ", ".join(self.phases)
+            first = next(iter(self.phases))
+            raise WrongCall(f"{self.name} has the phases {names}: ask one, phases[{first!r}]")
+        return next(iter(self.phases.values()))
+
+    @property
+    def layouts(self) -> dict[str, str]:
+        """The layout of every name, in the notation, in the order of the program."""
+        return self.only.layouts
+
+    @property
+    def costs(self) -> Costs:
+        """What a pass takes."""
+        return self.only.costs
+
+    @property
+    def text(self) -> str:
+        """The explicit program, as `.layout`."""
+        return self.only.text
 
     def logical_axis_rules(self, *names: str) -> tuple[Rule, ...]:
-        """Rules for Flax: for each dim of the tensors `names`, the mesh axes that split it.
-
-        A dim goes by its letter. Without `names` the rules are for the weights. The first dim of
-        a stack, of a weight inside a `repeat`, has no rule: nothing splits it.
-
-        >>> import layoutc
-        >>> layoutc.compile("examples/ffn.layout", chips=64).logical_axis_rules()
-        (('E', 'x'), ('F', ('y', 'z')))
-
-        Raises:
-            WrongCall: two of the tensors hold a dim in two ways, so that no rule can say both;
-                there is no tensor of a name; or it is a partial sum.
-        """
-        from layoutc.logical import rules
-
-        return rules(self.answer.program, names)
-
-    # On the devices that there are.
+        """`Phase.logical_axis_rules`. Those of the weights are the same in all phases."""
+        first = next(iter(self.phases.values()))
+        return (self.only if names else first).logical_axis_rules(*names)
 
     def load(self, devices: Sequence[Any] | None = None) -> Loaded:
-        """The program over `devices`, or over the first ones that JAX has: its callables.
-
-        Raises:
-            WrongCall: there are fewer devices than chips.
-        """
-        from layoutc.codegen.body import returned
-        from layoutc.loaded import loaded
-
-        return loaded(self.source, self.name, returned(self.answer.program), devices)
+        """`Phase.load`."""
+        return self.only.load(devices)
 
     @property
     def in_shardings(self) -> Shardings:
-        """A `jax.sharding.NamedSharding` for each argument, by name: inputs, weights, caches.
-
-        `jax.device_put(arrays, plan.in_shardings)` lays out a dict of arrays. It and the next
-        three raise `WrongCall` where JAX has fewer devices than the plan has chips.
-        """
-        return self.load().in_shardings
+        """`Phase.in_shardings`."""
+        return self.only.in_shardings
 
     @property
     def out_shardings(self) -> Shardings:
-        """The same for what is returned: the outputs, then the caches."""
-        return self.load().out_shardings
+        """`Phase.out_shardings`."""
+        return self.only.out_shardings
 
     @property
     def arguments(self) -> Structs:
-        """A `jax.ShapeDtypeStruct` with its sharding for each argument, in the same order."""
-        return self.load().arguments
+        """`Phase.arguments`."""
+        return self.only.arguments
 
     @property
     def weights(self) -> Structs:
-        """Those of the weights alone: what a checkpoint is restored as."""
-        from layoutc.logical import weights
-
-        arguments = self.arguments
-        return {name: arguments[name] for name in weights(self.answer.program)}
+        """`Phase.weights`, which are the same in all phases."""
+        return next(iter(self.phases.values())).weights
 
 
 def compiled(plan: Plan) -> Compiled:
     """The solver's plan for a caller's use. Raises `WrongCall` if there is no mesh to run on."""
+    source = emitted(plan)
     return Compiled(
-        name=plan.program.name,
+        name=plan.name,
         chips=plan.chips,
         hardware=plan.machine.name,
         mesh=dict(plan.mesh),
-        layouts={name: str(held.shape) for name, held in plan.program.types.items()},
-        costs=costs(plan),
-        text=print_program(plan.program),
-        source=emitted(plan),
+        phases={part.phase: phase(part, source) for part in plan.passes},
+        seconds=plan.seconds,
+        source=source,
         answer=plan,
     )

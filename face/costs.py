@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from layoutc.solver.solve import Plan
+    from layoutc.solver.solve import Pass
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +52,7 @@ class Costs:
         return equations(self)
 
 
-def costs(plan: Plan) -> Costs:
+def costs(plan: Pass) -> Costs:
     """What the solver's plan costs."""
     from layoutc.derive import time
     from layoutc.solver.algebra import speller

@@ -7,10 +7,11 @@ from dataclasses import dataclass
 
 from layoutc.document import Document
 from layoutc.dsl.printer import print_statement
+from layoutc.pipeline import WrongCall
 from layoutc.report import Rows, table
 from layoutc.solver.alignment import Pair, aligned
 from layoutc.solver.price import StatementPrice
-from layoutc.solver.solve import Plan
+from layoutc.solver.solve import Pass, Plan
 from layoutc.units import chips, duration, mesh, size
 
 
@@ -20,7 +21,7 @@ class Total:
 
     label: str
     key: str
-    of: Callable[[Plan], float]
+    of: Callable[[Pass], float]
     said: Callable[[float], str]
 
 
@@ -40,12 +41,23 @@ TOTALS = (
 )
 
 
-def _moving(plan: Plan) -> int:
+def _moving(plan: Pass) -> int:
     """How often a chip receives anything in a pass."""
     return sum(s.times for s in plan.prices.collectives if s.elements)
 
 
-def _pairs(first: Plan, second: Plan) -> list[Pair]:
+def _phases(first: Plan, second: Plan) -> list[tuple[Pass, Pass]]:
+    names = [[part.phase for part in plan.passes] for plan in (first, second)]
+    if (len(names[0]) > 1 and names[0] != names[1]) or len(names[0]) != len(names[1]):
+        said = " and ".join(
+            f"{plan.name} has {', '.join(n)}"
+            for plan, n in zip((first, second), names, strict=True)
+        )
+        raise WrongCall(f"the phases are not the same: {said}")
+    return list(zip(first.passes, second.passes, strict=True))
+
+
+def _pairs(first: Pass, second: Pass) -> list[Pair]:
     return list(aligned(first.prices.statements, second.prices.statements))
 
 
@@ -53,20 +65,26 @@ def _pairs(first: Plan, second: Plan) -> list[Pair]:
 
 
 def report(first: Plan, second: Plan) -> str:
-    """The whole report, ending in a newline. A and B mark what only one of them has, or has in
-    another layout; what both have alike stands once."""
+    """The whole report, ending in a newline, phase by phase. Raises `WrongCall`."""
+    return "\n".join(_report(one, other) for one, other in _phases(first, second))
+
+
+def _report(first: Pass, second: Pass) -> str:
+    """A and B mark what only one of them has, or has in another layout; what both have alike
+    stands once."""
     heads = [_head(mark, plan) for mark, plan in (("A", first), ("B", second))]
     parts = [table(heads), table(_statements(first, second), right=(4, 5), gap=(2, 2, 1, 1, 3, 3))]
     parts.append(table(_totals(first, second), right=(1, 2, 3)))
     return "\n\n".join(parts) + "\n"
 
 
-def _head(mark: str, plan: Plan) -> list[str]:
+def _head(mark: str, plan: Pass) -> list[str]:
     where = f"{chips(plan.chips)} ({plan.machine.name}), mesh {mesh(plan.mesh)}"
-    return [mark, plan.program.name, where]
+    phase = f", {plan.phase}" if plan.program.phases else ""
+    return [mark, plan.program.name, where + phase]
 
 
-def _statements(first: Plan, second: Plan) -> Rows:
+def _statements(first: Pass, second: Pass) -> Rows:
     rows: Rows = []
     for one, other in _pairs(first, second):
         left = _row(first, one) if one else None
@@ -79,7 +97,7 @@ def _statements(first: Plan, second: Plan) -> Rows:
     return rows
 
 
-def _row(plan: Plan, price: StatementPrice) -> list[str]:
+def _row(plan: Pass, price: StatementPrice) -> list[str]:
     left, right = _statement(plan, price).split(" = ", 1)
     name, layout = left.split(" : ", 1)
     often = f" ({price.times} times)" if price.times > 1 else ""
@@ -88,11 +106,11 @@ def _row(plan: Plan, price: StatementPrice) -> list[str]:
     return [name, f": {layout}", f"= {right}{often}", moved, took]
 
 
-def _statement(plan: Plan, price: StatementPrice) -> str:
+def _statement(plan: Pass, price: StatementPrice) -> str:
     return print_statement(price.define, tuple(axis.name for axis in plan.program.axes))
 
 
-def _totals(first: Plan, second: Plan) -> Rows:
+def _totals(first: Pass, second: Pass) -> Rows:
     rows: Rows = [["", "A", "B", "B / A"]]
     for total in TOTALS:
         one, other = total.of(first), total.of(second)
@@ -105,6 +123,12 @@ def _totals(first: Plan, second: Plan) -> Rows:
 
 
 def document(first: Plan, second: Plan) -> Document:
+    """Both programs side by side; of several phases, each. Raises `WrongCall`."""
+    found = {one.phase: _document(one, other) for one, other in _phases(first, second)}
+    return next(iter(found.values())) if len(found) == 1 else {"phases": found}
+
+
+def _document(first: Pass, second: Pass) -> Document:
     """Both programs' meshes and totals, and their statements in pairs, None where one has none."""
     return {
         "a": _side(first),
@@ -119,7 +143,7 @@ def document(first: Plan, second: Plan) -> Document:
     }
 
 
-def _side(plan: Plan) -> Document:
+def _side(plan: Pass) -> Document:
     return {
         "program": plan.program.name,
         "chips": plan.chips,
@@ -129,7 +153,7 @@ def _side(plan: Plan) -> Document:
     }
 
 
-def _entry(plan: Plan, price: StatementPrice) -> Document:
+def _entry(plan: Pass, price: StatementPrice) -> Document:
     return {
         "statement": _statement(plan, price),
         "times": price.times,

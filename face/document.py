@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from layoutc.dsl.errors import Diagnostic, to_json
 
 if TYPE_CHECKING:
     from layoutc.solver.price import StatementPrice
-    from layoutc.solver.solve import Plan
+    from layoutc.solver.solve import Pass, Plan
 
 Document = dict[str, Any]
 
@@ -26,22 +26,29 @@ def errors(found: Iterable[tuple[str, Diagnostic]]) -> Document:
     return {"errors": [to_json(diagnostic, name) for name, diagnostic in found]}
 
 
-def plan(made: Plan) -> Document:
-    """A plan: mesh, explicit text, layouts, collectives and totals."""
+def plan(made: Plan, apart: Sequence[Plan] = ()) -> Document:
+    """A plan: its mesh, and for each phase the explicit text, layouts, collectives and totals.
+
+    `apart` are the plans of each phase alone, where there are several.
+    """
     return {
-        "program": made.program.name,
+        "program": made.name,
         "chips": made.chips,
         "hardware": made.machine.name,
         "minimize": made.minimize,
         "mesh": dict(made.mesh),
-        "seconds": made.prices.seconds,
-        "phases": {"main": _phase(made)},
+        "seconds": made.seconds,
+        "phases": {part.phase: _phase(part) for part in made.passes},
         "bound": made.bound,
         "alternatives": [],
+        "apart": {
+            alone.only.phase: {"mesh": dict(alone.mesh), "seconds": alone.only.prices.seconds}
+            for alone in apart
+        },
     }
 
 
-def _phase(made: Plan) -> Document:
+def _phase(made: Pass) -> Document:
     from layoutc.dsl.printer import print_program
 
     prices, types = made.prices, made.program.types
@@ -61,10 +68,11 @@ def _phase(made: Plan) -> Document:
             "seconds": prices.memory.seconds,
         },
         "seconds": prices.seconds,
+        "weight": made.weight,
     }
 
 
-def _collective(made: Plan, price: StatementPrice) -> Document:
+def _collective(made: Pass, price: StatementPrice) -> Document:
     from layoutc.dsl.printer import print_statement
     from layoutc.dsl.program import Move
 

@@ -11,7 +11,8 @@ def explicit(source: Source, program: Program, command: str) -> Program:
     """The program itself. Raises `WrongFile` if something of it is left to solve."""
     name = _hole(program)
     if name is None:
-        return program
+        # Formulas are over dims: phases matter to them only where there is but one.
+        return program.passes[0] if len(program.phases) == 1 else program
     shape = program.types[name].shape
     what = f"{name} : {shape} is a hole" if not shape.explicit else f"{name} changes its layout"
     message = f"{what}; {command} takes an explicit program, in which every move is a statement"

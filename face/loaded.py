@@ -45,6 +45,9 @@ class Loaded:
     """
 
     name: str
+    """The program's."""
+    phase: str
+    """The phase that this is."""
     module: ModuleType
     """The emitted module."""
     mesh: Mesh
@@ -80,12 +83,12 @@ class Loaded:
     @property
     def functions(self) -> dict[str, Callable[..., Any]]:
         """The jitted function of each phase; a program without phases has one, "main"."""
-        return {"main": getattr(self.module, identifier(self.name))}
+        return {name: phase.run for name, phase in self.module.PHASES.items()}
 
     @property
     def function(self) -> Callable[..., Any]:
-        """The jitted function itself, which takes the arguments in order."""
-        return self.functions["main"]
+        """The phase's jitted function itself, which takes the arguments in order."""
+        return self.functions[self.phase]
 
     @property
     def reference(self) -> Callable[..., Any]:
@@ -109,7 +112,8 @@ class Loaded:
 
         A weight inside a `repeat` has the stack as its first dim, which nothing splits.
         """
-        return dict(zip(self.names, build.arguments(self.module, self.mesh), strict=True))
+        arguments = build.arguments(self.module, self.mesh, self.phase)
+        return dict(zip(self.names, arguments, strict=True))
 
     def make_inputs(self, seed: int = 0, dtype: Any = None, **sizes: int) -> tuple[Array, ...]:
         """Random arguments in their layouts, of which each host makes only its own shards.
@@ -124,24 +128,29 @@ class Loaded:
         """
         module = self.module
         kind = module.DTYPE if dtype is None else dtype
-        made: tuple[Array, ...] = module.make_inputs(self.mesh, seed, dtype=kind, **sizes)
+        made: tuple[Array, ...] = module.make_inputs(
+            self.mesh, seed, self.phase, dtype=kind, **sizes
+        )
         return made
 
     def _shardings(self, names: Iterable[str]) -> Shardings:
-        module = self.module
-        return {name: module.NamedSharding(self.mesh, module.SPECS[name]) for name in names}
+        module, specs = self.module, self.module.called(self.phase).specs
+        return {name: module.NamedSharding(self.mesh, specs[name]) for name in names}
 
 
 def loaded(
-    source: str, name: str, returned: tuple[str, ...], devices: Sequence[Any] | None
+    source: str, name: str, phase: str, returned: tuple[str, ...], devices: Sequence[Any] | None
 ) -> Loaded:
-    """The emitted text on `devices`, JAX's own if None. Raises `WrongCall` if they are too few."""
+    """A phase of the emitted text on `devices`, JAX's own if None.
+
+    Raises `WrongCall` if they are too few.
+    """
     module = _module(source, identifier(name))
     present = module.jax.devices() if devices is None else devices
     need = prod(module.MESH.values())
     if len(present) < need:
         raise WrongCall(_too_few(name, need, present))
-    return Loaded(name, module, module.make_mesh(devices), returned)
+    return Loaded(name, phase, module, module.make_mesh(devices), returned)
 
 
 @lru_cache(maxsize=64)

@@ -14,7 +14,7 @@ from layoutc.units import duration, size
 if TYPE_CHECKING:
     from layoutc.costs import Costs
     from layoutc.report import Rows
-    from layoutc.solver.solve import Plan
+    from layoutc.solver.solve import Pass, Plan
 
 STYLE = """\
 .layoutc table { border-collapse: collapse; margin: 0.6em 0; color: inherit; }
@@ -29,18 +29,26 @@ STATEMENTS = ["value", "layout", "statement", "received", "time"]
 
 def html(plan: Plan) -> str:
     """The plan as its report has it: tensors, the explicit program with its prices, totals."""
-    from layoutc.report import report, statements, tensors, totals
+    from layoutc.report import overall, report
 
     head, *_ = report(plan).splitlines()
-    names, *held = tensors(plan)
-    program = [[cell.removeprefix(": ").removeprefix("= ") for cell in r] for r in statements(plan)]
-    parts = [
-        f"<p>{escape(head)}</p>",
-        _table("on each chip", names, held, numbers=(3,)),
-        _table("a pass", STATEMENTS, program, numbers=(3, 4)),
-        _table("in total", [], totals(plan, None)),
-    ]
+    parts = [f"<p>{escape(head)}</p>"]
+    for part in plan.passes:
+        parts += _phase(part, len(plan.passes) > 1)
+    parts.append(_table("in total", [], overall(plan)))
     return "\n".join([f'<div class="layoutc"><style>{STYLE}</style>', *parts, "</div>"])
+
+
+def _phase(part: Pass, several: bool) -> Iterator[str]:
+    from layoutc.report import pass_totals, phase, statements, tensors
+
+    names, *held = tensors(part)
+    program = [[cell.removeprefix(": ").removeprefix("= ") for cell in r] for r in statements(part)]
+    if several:
+        yield f"<p>{escape(phase(part))}</p>"
+    yield _table("on each chip", names, held, numbers=(3,))
+    yield _table("a pass", STATEMENTS, program, numbers=(3, 4))
+    yield _table("its time", [], pass_totals(part))
 
 
 def _table(caption: str, names: Sequence[str], rows: Rows, numbers: Sequence[int] = ()) -> str:

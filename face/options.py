@@ -49,7 +49,7 @@ def _command(
 def _sizes(command: argparse.ArgumentParser) -> None:
     command.add_argument(
         "--set", action="append", default=[], metavar="B=512", dest="sets",
-        help="the size of a dim, or the count of a repeat (repeatable)",
+        help="the size of a dim, in one phase (decode.B=64), or a repeat's count (repeatable)",
     )  # fmt: skip
     command.add_argument(
         "--dtype", choices=tuple(DTYPES), help="of every tensor whose dtype the file does not pin"
@@ -154,11 +154,15 @@ def _count(text: str) -> int:
 def settings(options: argparse.Namespace) -> Settings:
     """What the command line says of sizes. Raises `WrongCall`."""
     sizes: dict[str, int] = {}
+    phases: dict[str, dict[str, int]] = {}
     repeat: int | None = None
     for entry in options.sets:
-        name, number = _assignment(entry, "--set", r"[A-Z]|repeat")
+        name, number = _assignment(entry, "--set", r"(?:[a-z][a-z0-9_]*\.)?[A-Z]|repeat")
+        phase, _, dim = name.rpartition(".")
         if name == "repeat":
             repeat = number
+        elif phase:
+            phases.setdefault(phase, {})[dim] = number
         else:
             sizes[name] = number
     mesh = {}
@@ -167,7 +171,7 @@ def settings(options: argparse.Namespace) -> Settings:
         if name in mesh:
             raise WrongCall(f"--mesh gives {name} twice")
         mesh[name] = number
-    return Settings(dims=sizes, mesh=mesh, repeat=repeat, dtype=options.dtype)
+    return Settings(dims=sizes, mesh=mesh, repeat=repeat, dtype=options.dtype, phases=phases)
 
 
 def _assignment(entry: str, option: str, names: str) -> tuple[str, int]:

@@ -22,6 +22,7 @@ from layoutc.dsl.check import Settings, check
 from layoutc.dsl.errors import START, Diagnostic, Span, count, render
 from layoutc.dsl.header import unknown_settings
 from layoutc.dsl.parse import parse
+from layoutc.dsl.phases import unknown_phases
 from layoutc.dsl.program import Program
 from layoutc.dsl.source import decode
 from layoutc.dsl.syntax import DeclareLine, DefineLine, File, MeshLine
@@ -31,7 +32,7 @@ if TYPE_CHECKING:
     from layoutc.codegen.verify.verdict import Refused, Verdict
     from layoutc.solver.machine import Machine
     from layoutc.solver.search import Minimize
-    from layoutc.solver.solve import Plan
+    from layoutc.solver.solve import Pass, Plan
 
 
 class WrongCall(ValueError):
@@ -112,7 +113,7 @@ def sound(source: Source, given: Settings) -> Program:
 
 def known(source: Source, given: Settings) -> None:
     """The command line sizes only what the file has. Raises `WrongCall`."""
-    unknown = unknown_settings(source.tree, given)
+    unknown = [*unknown_settings(source.tree, given), *unknown_phases(source.tree, given)]
     if unknown:
         raise WrongCall(f"--set and --mesh size what a file declares: {'; '.join(unknown)}")
 
@@ -134,7 +135,14 @@ def chip_count(program: Program, said: int | None) -> int:
 
 
 def planned(
-    source: Source, program: Program, chips: int, hardware: str, minimize: Minimize
+    source: Source,
+    program: Program,
+    chips: int,
+    hardware: str,
+    minimize: Minimize = "time",
+    *,
+    fit: bool = True,
+    gap: float = 0.0,
 ) -> Plan:
     """The best mesh and layouts.
 
@@ -146,7 +154,7 @@ def planned(
 
     machine = machine_called(hardware)
     with refusals(source):
-        return solve(program, chips, machine, minimize)
+        return solve(program, chips, machine, minimize, fit=fit, gap=gap)
 
 
 def machine_called(name: str) -> Machine:
@@ -175,23 +183,30 @@ def emitted(plan: Plan) -> str:
     """The plan as the text of a Python module. Raises `WrongCall` if there is no mesh to run on."""
     from layoutc.codegen.emit import emit
 
-    if not plan.program.axes:
-        raise WrongCall(f"{plan.program.name} has no mesh to run on; give it one:  mesh x")
-    return emit(plan.program, plan.mesh)
+    if not plan.mesh:
+        raise WrongCall(f"{plan.name} has no mesh to run on; give it one:  mesh x")
+    return emit([one.program for one in plan.passes], plan.mesh)
 
 
-def verified(plan: Plan, run: bool = True) -> Verdict | Refused:
-    """The emitted program held against the plan, or what JAX does not take in it.
+def verified(plan: Plan, run: bool = True) -> dict[str, Verdict | Refused]:
+    """For each phase the emitted program held against the plan, or what JAX does not take in it.
 
     Raises:
         WrongCall: there are too many chips to simulate.
     """
+    from layoutc.codegen.names import function_name
     from layoutc.codegen.verify.verdict import MOST_DEVICES, Refused, TooManyChips, verify
 
+    def one(part: Pass) -> Verdict | Refused:
+        called = function_name(part.program, programs)
+        try:
+            return verify(part, source, called, run)
+        except Refused as refused:
+            return refused
+
+    source, programs = emitted(plan), [part.program for part in plan.passes]
     try:
-        return verify(plan, emitted(plan), run)
-    except Refused as refused:
-        return refused
+        return {part.phase: one(part) for part in plan.passes}
     except TooManyChips:
         raise WrongCall(
             f"--chips {plan.chips:,}: there are fewer devices, and more than {MOST_DEVICES:,} "
@@ -199,8 +214,9 @@ def verified(plan: Plan, run: bool = True) -> Verdict | Refused:
         ) from None
 
 
-def partitioned(source: Source, plan: Plan, called: str) -> Against:
-    """What XLA's partitioner makes of the function "module:function" under the plan's layouts.
+def partitioned(source: Source, plan: Plan, called: str) -> dict[str, Against]:
+    """What XLA's partitioner makes of the function "module:function" under the plan's layouts,
+    in each phase.
 
     Raises:
         WrongCall: there is no such function, or it is not one of the program's arguments.
@@ -209,7 +225,7 @@ def partitioned(source: Source, plan: Plan, called: str) -> Against:
     from layoutc.codegen.against.function import WrongFunction
 
     try:
-        return against(source.name, plan, called)
+        return {part.phase: against(source.name, part, called) for part in plan.passes}
     except WrongFunction as error:
         raise WrongCall(f"--against: {error}") from None
 

@@ -8,24 +8,47 @@ from layoutc.dsl.printer import print_statement
 from layoutc.dsl.program import DTYPES, Declare, Define, Repeat
 from layoutc.solver.describe import describe
 from layoutc.solver.formula import communication, spelled
-from layoutc.solver.solve import Plan
+from layoutc.solver.solve import Pass, Plan
 from layoutc.units import chips, duration, mesh, size
 
 Rows = list[list[str]]
 
 
-def report(plan: Plan, bigger: Plan | None = None) -> str:
-    """The whole report, ending in a newline; `bigger` is the plan for more chips, if there is."""
-    head = (
-        f"{plan.program.name} on {chips(plan.chips)} ({plan.machine.name}), mesh {mesh(plan.mesh)}"
-    )
-    parts = [
-        f"{head}: {describe(plan.program, plan.mesh)}",
-        table(tensors(plan), right=(3,)),
-        table(statements(plan), right=(3, 4), gap=(2, 1, 1, 3, 3)),
-        table(totals(plan, bigger)),
-    ]
-    return "\n\n".join(parts) + "\n"
+def report(plan: Plan, bigger: Plan | None = None, apart: Sequence[Plan] = ()) -> str:
+    """The whole report, ending in a newline.
+
+    `bigger` is the plan for more chips, if there is; `apart` are those of each phase alone.
+    """
+    rest = table(overall(plan, bigger, apart))
+    if len(plan.passes) == 1:
+        parts = [f"{_where(plan)}: {name(plan.only)}", *_listed(plan.only)]
+        parts.append(table([*pass_totals(plan.only), *overall(plan, bigger, apart)]))
+        return "\n\n".join(parts) + "\n"
+    parts = [f"{_where(plan)}, {len(plan.passes)} phases"]
+    for part in plan.passes:
+        parts += [phase(part), *_listed(part), table(pass_totals(part))]
+    return "\n\n".join([*parts, f"all phases\n\n{rest}"]) + "\n"
+
+
+def _where(plan: Plan) -> str:
+    return f"{plan.name} on {chips(plan.chips)} ({plan.machine.name}), mesh {mesh(plan.mesh)}"
+
+
+def name(part: Pass) -> str:
+    """What the layout is called."""
+    return describe(part.program, part.mesh)
+
+
+def phase(part: Pass) -> str:
+    """A phase: its sizes, how often it runs, what its layout is called."""
+    sizes = " ".join(f"{dim}={size}" for dim, size in part.program.phase.sizes.items())
+    often = "" if part.weight == 1 else f", {part.weight:g} times"
+    return f"{part.phase} ({sizes}){often}: {name(part)}"
+
+
+def _listed(part: Pass) -> list[str]:
+    listed = table(statements(part), right=(3, 4), gap=(2, 1, 1, 3, 3))
+    return [table(tensors(part), right=(3,)), listed]
 
 
 def table(rows: Rows, right: Sequence[int] = (), gap: Sequence[int] = ()) -> str:
@@ -47,7 +70,7 @@ def table(rows: Rows, right: Sequence[int] = (), gap: Sequence[int] = ()) -> str
     return "\n".join(lines)
 
 
-def tensors(plan: Plan) -> Rows:
+def tensors(plan: Pass) -> Rows:
     """What a chip stores: the inputs, weights and caches."""
     rows = [["tensor", "layout", "on each chip", "bytes"]]
     sizes = {d: n or 0 for d, n in plan.program.dims.items()}
@@ -61,7 +84,7 @@ def tensors(plan: Plan) -> Rows:
     return rows
 
 
-def statements(plan: Plan) -> Rows:
+def statements(plan: Pass) -> Rows:
     """The explicit program, bytes and time beside each statement that has them."""
     order = tuple(axis.name for axis in plan.program.axes)
     prices = {s.define.name: s for s in plan.prices.statements}
@@ -79,7 +102,7 @@ def statements(plan: Plan) -> Rows:
     return rows
 
 
-def _lines(plan: Plan) -> Iterator[tuple[str, Define | str]]:
+def _lines(plan: Pass) -> Iterator[tuple[str, Define | str]]:
     """Every statement with its indentation; the lines of a block as they are printed."""
     for item in plan.program.items:
         match item:
@@ -97,25 +120,52 @@ def _lines(plan: Plan) -> Iterator[tuple[str, Define | str]]:
                 continue
 
 
-def totals(plan: Plan, bigger: Plan | None) -> Rows:
-    """The pass, its communication as a formula, the next best, and what would help."""
-    prices = plan.prices
+def pass_totals(part: Pass) -> Rows:
+    """One pass, and its communication as a formula."""
+    prices = part.prices
     compute, memory = prices.compute.seconds, prices.memory.seconds
     under = sorted([(compute, "compute"), (memory, "memory")], reverse=True)
-    rows = [
+    return [
         [
             "pass",
             f"{duration(prices.seconds)} = {under[0][1]} {duration(under[0][0])} "
             f"({under[1][1]} {duration(under[1][0])} under it) "
             f"+ communication {duration(prices.communication.seconds)}",
         ],
-        ["communication", _formula(plan)],
+        ["communication", _formula(part)],
     ]
+
+
+def overall(plan: Plan, bigger: Plan | None = None, apart: Sequence[Plan] = ()) -> Rows:
+    """All phases together, the next best mesh, and what would help."""
+    rows: Rows = []
+    if len(plan.passes) > 1:
+        rows.append(["in all", f"{duration(plan.seconds)} = {_sum(plan)}"])
+    if apart:
+        rows.append(["sharing", _sharing(plan, apart)])
     if plan.runner_up is not None:
         what = "" if plan.minimize == "time" else " of communication"
         said = f"{mesh(plan.runner_up.mesh)}, {duration(plan.runner_up.seconds)}"
         rows.append(["next best mesh", said + what])
     return [*rows, ["proof", _proof(plan)], ["bottleneck", _bottleneck(plan, bigger)]]
+
+
+def _sum(plan: Plan) -> str:
+    terms = []
+    for part in plan.passes:
+        often = "" if part.weight == 1 else f"{part.weight:g} · "
+        terms.append(f"{often}{part.phase} {duration(part.prices.seconds)}")
+    return " + ".join(terms)
+
+
+def _sharing(plan: Plan, apart: Sequence[Plan]) -> str:
+    """What it costs that all phases have one mesh and one layout of each weight."""
+    least = sum(alone.value for alone in apart)
+    each = ", ".join(f"{a.only.phase} {duration(a.value / a.only.weight)}" for a in apart)
+    if plan.value <= least * (1 + 1e-9):
+        return f"one mesh and one layout of each weight cost nothing: apart, {each}"
+    more = plan.value / least - 1
+    return f"one mesh and one layout of each weight cost {more:.1%}: apart, {each}"
 
 
 def _proof(plan: Plan) -> str:
@@ -130,7 +180,7 @@ def _proof(plan: Plan) -> str:
     return f"{least}: every mesh, layout and route was weighed"
 
 
-def _formula(plan: Plan) -> str:
+def _formula(plan: Pass) -> str:
     elements = communication(plan.program, plan.mesh)
     if not elements.terms:
         return "none"
@@ -140,13 +190,13 @@ def _formula(plan: Plan) -> str:
 
 
 def _bottleneck(plan: Plan, bigger: Plan | None) -> str:
-    prices = plan.prices
+    """What most of the time goes into, over all phases."""
     parts = {
-        "compute": prices.compute.seconds,
-        "reading weights from memory": prices.memory.seconds,
-        "communication": prices.communication.seconds,
+        "compute": sum(p.weight * p.prices.compute.seconds for p in plan.passes),
+        "reading weights from memory": sum(p.weight * p.prices.memory.seconds for p in plan.passes),
+        "communication": sum(p.weight * p.prices.communication.seconds for p in plan.passes),
     }
     most = max(parts, key=lambda part: parts[part])
     if bigger is None:
         return most
-    return f"{most}; {bigger.chips:,} chips would bring {duration(bigger.prices.seconds)}"
+    return f"{most}; {bigger.chips:,} chips would bring {duration(bigger.seconds)}"

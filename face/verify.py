@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING
 
 from layoutc.document import Document
@@ -14,35 +14,42 @@ if TYPE_CHECKING:
     from layoutc.codegen.verify.account import Memory
     from layoutc.codegen.verify.match import Row
     from layoutc.codegen.verify.verdict import Refused, Verdict
-    from layoutc.solver.solve import Plan
+    from layoutc.solver.solve import Pass, Plan
 
 
 ASIDE = ("copies that only lay values out anew", "gaps between XLA's buffers")
 """What is not counted in a peak, in the order of `Memory.aside`."""
 
 
-def report(plan: Plan, found: Verdict | Refused) -> str:
-    """The whole report, ending in a newline."""
-    head = f"{plan.program.name} on {chips(plan.chips)}, mesh {mesh(plan.mesh)}"
+Found = Mapping[str, "Verdict | Refused"]
+"""What was found of each phase."""
+
+
+def report(plan: Plan, found: Found) -> str:
+    """The whole report, ending in a newline; the phases one after the other."""
+    return "\n".join(_report(part, plan, found[part.phase]) for part in plan.passes)
+
+
+def _report(part: Pass, plan: Plan, found: Verdict | Refused) -> str:
+    name = plan.name if len(plan.passes) == 1 else f"{plan.name}, {part.phase},"
+    head = f"{name} on {chips(plan.chips)}, mesh {mesh(plan.mesh)}"
     if isinstance(found, Exception):
         rows = [["refused", said] for said in found.differences]
         return f"{head}: not compiled\n\n{table(rows)}\n"
-    return _report(f"{head}: compiled and read", plan, found)
-
-
-def _report(head: str, plan: Plan, verdict: Verdict) -> str:
-    where = "simulated on the CPU" if verdict.simulated else f"on {verdict.platform} devices"
-    head = f"{head}, {where}"
-    parts = [head, table(_statements(plan, verdict), right=(3, 4), gap=(2, 1, 1, 3, 3))]
-    parts.append(table(list(_findings(verdict))))
+    where = "simulated on the CPU" if found.simulated else f"on {found.platform} devices"
+    parts = [
+        f"{head}: compiled and read, {where}",
+        table(_statements(part, found), right=(3, 4), gap=(2, 1, 1, 3, 3)),
+        table(list(_findings(found))),
+    ]
     return "\n\n".join(parts) + "\n"
 
 
-def _statements(plan: Plan, verdict: Verdict) -> Rows:
+def _statements(plan: Pass, verdict: Verdict) -> Rows:
     """The statements that move something, and what a chip receives by each."""
     if not verdict.matched.rows:
         return [["", "no statement moves anything"]]
-    wrong = {said.partition(": ")[0] for said in differences(verdict)}
+    wrong = {said.partition(": ")[0] for said in differences_of(verdict)}
     rows: Rows = [["", "", "", "predicted", "compiled", ""]]
     for row in verdict.matched.rows:
         left, right = _statement(plan, row).split(" = ", 1)
@@ -75,7 +82,7 @@ def _findings(verdict: Verdict) -> Iterator[list[str]]:
     for bytes_, what in zip(memory.aside, ASIDE, strict=True):
         if bytes_ > memory.peak // 100:
             yield ["left aside", f"{size(bytes_)} of {what}"]
-    faults = differences(verdict)
+    faults = differences_of(verdict)
     for fault in faults:
         yield ["differs", fault]
     count = f"{len(faults)} difference{'s' * (len(faults) > 1)}"
@@ -101,8 +108,15 @@ def _recognised(verdict: Verdict) -> dict[str, list[str]]:
     return found
 
 
-def differences(verdict: Verdict | Refused) -> list[str]:
-    """A sentence for each thing that is not as it was predicted."""
+def differences(found: Found) -> list[str]:
+    """A sentence for each thing that is not as it was predicted, in any phase."""
+    if len(found) == 1:
+        return [said for verdict in found.values() for said in differences_of(verdict)]
+    return [f"{phase}: {d}" for phase, verdict in found.items() for d in differences_of(verdict)]
+
+
+def differences_of(verdict: Verdict | Refused) -> list[str]:
+    """The same for one phase."""
     if isinstance(verdict, Exception):
         return list(verdict.differences)
     memory = verdict.memory
@@ -120,25 +134,29 @@ def differences(verdict: Verdict | Refused) -> list[str]:
     return list(dict.fromkeys(found))
 
 
-def document(plan: Plan, found: Verdict | Refused) -> Document:
-    """The same for a machine."""
-    head = {"program": plan.program.name, "chips": plan.chips, "mesh": dict(plan.mesh)}
-    said = {"differences": differences(found)}
-    if isinstance(found, Exception):
-        return {**head, "equal": False, "max_error": None, **said, "phases": {}}
-    error = found.values.error if found.values else None
+def document(plan: Plan, found: Found) -> Document:
+    """The same for a machine. Of a program that JAX refuses there is nothing but the reasons."""
+    verdicts = {phase: v for phase, v in found.items() if not isinstance(v, Exception)}
+    errors = [v.values.error for v in verdicts.values() if v.values]
+    first = next(iter(verdicts.values()), None)
+    about = {"platform": first.platform, "simulated": first.simulated} if first else {}
     return {
-        **head,
-        "platform": found.platform,
-        "simulated": found.simulated,
-        "equal": found.equal,
-        "max_error": error,
-        **said,
-        "phases": {"main": _phase(plan, found)},
+        "program": plan.name,
+        "chips": plan.chips,
+        "mesh": dict(plan.mesh),
+        **about,
+        "equal": len(verdicts) == len(found) and all(v.equal for v in verdicts.values()),
+        "max_error": max(errors) if errors else None,
+        "differences": differences(found),
+        "phases": {
+            part.phase: _phase(part, verdicts[part.phase])
+            for part in plan.passes
+            if part.phase in verdicts
+        },
     }
 
 
-def _phase(plan: Plan, verdict: Verdict) -> Document:
+def _phase(plan: Pass, verdict: Verdict) -> Document:
     memory = verdict.memory
     return {
         "collectives": [_collective(plan, row) for row in verdict.matched.rows],
@@ -154,7 +172,7 @@ def _phase(plan: Plan, verdict: Verdict) -> Document:
     }
 
 
-def _collective(plan: Plan, row: Row) -> Document:
+def _collective(plan: Pass, row: Row) -> Document:
     move = row.expected.move
     return {
         "statement": _statement(plan, row),
@@ -168,5 +186,5 @@ def _collective(plan: Plan, row: Row) -> Document:
     }
 
 
-def _statement(plan: Plan, row: Row) -> str:
+def _statement(plan: Pass, row: Row) -> str:
     return print_statement(row.expected.define, tuple(axis.name for axis in plan.program.axes))

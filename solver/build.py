@@ -31,7 +31,7 @@ from layoutc.dsl.program import (
 from layoutc.dsl.rules import LINEAR, WIDER
 from layoutc.dsl.shape import Reduction, Shape
 from layoutc.solver.meshes import named_axes
-from layoutc.solver.problem import Problem, Step, Value, Variable
+from layoutc.solver.problem import Part, Problem, Step, Value, Variable
 from layoutc.solver.relations import Flags, Kind, Relation, pairs, reduced
 from layoutc.solver.space import KINDS, Ints, Space
 
@@ -41,11 +41,23 @@ def build(program: Program, axes: tuple[str, ...]) -> Problem:
 
     An axis that the program does not name is one of more than one chip.
     """
-    builder = _Builder(Problem(program, axes))
-    for item in program.items:
-        builder.item(item)
-    builder.outputs()
-    return builder.problem
+    problem = Problem(axes, tuple(map(Part, program.passes)))
+    for number in range(len(problem.parts)):
+        builder = _Builder(problem, number)
+        for item in program.items:
+            builder.item(item)
+        builder.outputs()
+    _share(problem)
+    return problem
+
+
+def _share(problem: Problem) -> None:
+    """Weights are stored alike in all phases."""
+    first, *others = problem.parts
+    for item, _ in first.program.walk():
+        if isinstance(item, Declare) and item.kind == "weight":
+            for part in others:
+                problem.equate(first.of[item.name].root, part.of[item.name].root)
 
 
 @cache
@@ -77,16 +89,15 @@ def _list_fits(found: tuple[str, ...], want: tuple[str, ...], loose: bool, more:
 
 
 class _Builder:
-    """Walks a program once, in order, and lets each statement add what it demands."""
+    """Walks the program of one part once, in order; each statement adds what it demands."""
 
-    def __init__(self, problem: Problem) -> None:
-        self.problem = problem
-        self.sizes: Mapping[str, int] = {
-            d: size for d, size in problem.program.dims.items() if size is not None
-        }
+    def __init__(self, problem: Problem, number: int) -> None:
+        self.problem, self.number = problem, number
+        self.part = problem.parts[number]
+        self.sizes: Mapping[str, int] = self.part.sizes
         self.times = 1
         # A dim of size 1 can only be split over an axis of size 1, and only if one is named.
-        named = named_axes(problem.program) & set(problem.axes)
+        named = named_axes(self.part.program) & set(problem.axes)
         self.never = frozenset(d for d, s in self.sizes.items() if s == 1 and not named)
 
     def space(self, dims: tuple[str, ...]) -> Space:
@@ -104,7 +115,7 @@ class _Builder:
     def variable(self, dims: tuple[str, ...], allowed: Flags | None = None) -> int:
         where = self.space(dims)
         flags = np.ones(len(where), dtype=bool) if allowed is None else allowed
-        self.problem.variables.append(Variable(where, flags))
+        self.problem.variables.append(Variable(where, flags, self.number))
         return len(self.problem.variables) - 1
 
     def declare(self, item: Declare) -> None:
@@ -116,9 +127,9 @@ class _Builder:
         self.whole(root)
 
     def value(self, name: str, root: int, reduction: Reduction, item: Declare | Define) -> Value:
-        value = Value(name, root, reduction, DTYPES[item.type.dtype], self.times)
+        value = Value(name, self.number, root, reduction, DTYPES[item.type.dtype], self.times)
         self.problem.values.append(value)
-        self.problem.of[name] = value
+        self.part.of[name] = value
         return value
 
     def whole(self, variable: int) -> None:
@@ -132,7 +143,7 @@ class _Builder:
         if not bare(shape):
             found.allowed = found.allowed & matching(found.space, shape, self.problem.axes)
         found.spread = found.spread or shape.hole == "!"
-        self.problem.held[name] = variable
+        self.part.held[name] = variable
 
     def leaf(self, value: Value) -> int:
         """A new layout in which `value` is to be had."""
@@ -144,20 +155,20 @@ class _Builder:
 
     def define(self, item: Define) -> None:
         if isinstance(item.operation, Hold):
-            self.problem.of[item.name] = self.problem.of[item.operation.operand]
+            self.part.of[item.name] = self.part.of[item.operation.operand]
         else:
             self.operate(item, item.operation)
         if not bare(item.type.shape):
-            self.hold(item.name, self.leaf(self.problem.of[item.name]), item.type.shape)
+            self.hold(item.name, self.leaf(self.part.of[item.name]), item.type.shape)
 
     def operate(self, item: Define, operation: Operation) -> None:
         names = operands(operation)
         leaves = []
         for position, name in enumerate(names):
-            leaf = self.leaf(self.problem.of[name])
-            self.problem.uses[item.name, position] = leaf
+            leaf = self.leaf(self.part.of[name])
+            self.part.uses[item.name, position] = leaf
             leaves.append(leaf)
-        reductions = [self.problem.of[name].reduction for name in names]
+        reductions = [self.part.of[name].reduction for name in names]
         reduction: Reduction = "sum"
         if isinstance(operation, Reduce):
             reduction = "max" if operation.kind == "max" else "sum"
@@ -196,7 +207,7 @@ class _Builder:
             case Apply(function, _):
                 return function in LINEAR
             case Cast(name):
-                source = self.problem.program.types[name].dtype
+                source = self.part.program.types[name].dtype
                 return item.type.dtype in WIDER[source] | {source}
             case _:
                 return False
@@ -208,7 +219,7 @@ class _Builder:
         keep = variables[0].allowed[relation.left] & variables[1].allowed[relation.right]
         columns = relation.left[keep], relation.right[keep], relation.result[keep]
         root = self.reached(dims, columns[-1])
-        step = Step((*leaves, root), columns, relation.used[keep])
+        step = Step(self.number, (*leaves, root), columns, relation.used[keep])
         union = dict.fromkeys(one.dims + other.dims)
         if kind == "product" and len(union) > len(dims):
             step.flops = 2 * self.times
@@ -228,7 +239,7 @@ class _Builder:
         to = reduced(source.space, self.space(dims))
         nodes = np.flatnonzero(source.allowed)
         root = self.reached(dims, to[nodes])
-        self.problem.steps.append(Step((leaf, root), (nodes, to[nodes])))
+        self.problem.steps.append(Step(self.number, (leaf, root), (nodes, to[nodes])))
         return root
 
     def move(self, operation: Move, leaf: int, item: Define) -> int:
@@ -237,21 +248,23 @@ class _Builder:
         wanted = (edges.kinds == KINDS.index(operation.kind)) & (
             edges.axes == source.space.mask(operation.axes)
         )
-        if self.problem.of[operation.operand].reduction == "max":
+        if self.part.of[operation.operand].reduction == "max":
             wanted &= edges.kinds != KINDS.index("reduce-scatter")
         found = np.flatnonzero(wanted & source.allowed[edges.source])
         columns = edges.source[found], edges.target[found]
         root = self.reached(source.space.dims, columns[1])
         size = DTYPES[item.type.dtype]
-        step = Step((leaf, root), columns, edges=found, itemsize=size, times=self.times)
+        step = Step(
+            self.number, (leaf, root), columns, edges=found, itemsize=size, times=self.times
+        )
         self.problem.steps.append(step)
         return root
 
     def named(self, name: str) -> int:
         """The variable of the layout held under `name`; from here on there is one."""
-        if name not in self.problem.held:
-            self.problem.held[name] = self.leaf(self.problem.of[name])
-        return self.problem.held[name]
+        if name not in self.part.held:
+            self.part.held[name] = self.leaf(self.part.of[name])
+        return self.part.held[name]
 
     def repeat(self, block: Repeat) -> None:
         """A carried name is one value before, one inside and one after, all held alike."""
@@ -271,13 +284,13 @@ class _Builder:
 
     def again(self, name: str, root: int) -> None:
         """From here on `name` is another value, which comes to be as `root`."""
-        before = self.problem.of[name]
-        value = Value(name, root, "sum", before.itemsize, self.times)
+        before = self.part.of[name]
+        value = Value(name, self.number, root, "sum", before.itemsize, self.times)
         self.problem.values.append(value)
-        self.problem.of[name] = value
+        self.part.of[name] = value
 
     def outputs(self) -> None:
-        for output in self.problem.program.outputs:
+        for output in self.part.program.outputs:
             mine = self.named(output.name)
             self.whole(mine)
             if output.like is not None:

@@ -73,8 +73,9 @@ class Contender:
         """The winner at `value`. Raises `Unsolvable` if nothing satisfies the program there."""
         chips = value if sweep.over == CHIPS else sweep.chips
         sized = sweep.sized(sweep.program, value)
-        plan = solve(sized, chips, sweep.machine, "communication", sweep.large)
-        return cls(describe(plan.program, plan.mesh), plan.program, plan.mesh, sweep)
+        plan = solve(sized, chips, sweep.machine, "communication", large=sweep.large, fit=False)
+        filled = plan.only.program
+        return cls(describe(filled, plan.mesh), filled, plan.mesh, sweep)
 
     @cached_property
     def large(self) -> Cost:

@@ -13,7 +13,6 @@ from dataclasses import dataclass, replace
 from layoutc.dsl.program import (
     Apply,
     Arithmetic,
-    Axis,
     Cast,
     Declare,
     Define,
@@ -32,15 +31,32 @@ from layoutc.dsl.program import (
 from layoutc.dsl.shape import Shape
 from layoutc.solver.fan import Edge
 from layoutc.solver.instance import Found, Instance
-from layoutc.solver.meshes import Mesh
 from layoutc.solver.problem import Value
 
 
-def fill(program: Program, instance: Instance, found: Found, mesh: Mesh) -> Program:
-    """`program` with every hole filled as `found` says, on `mesh`."""
-    items = _Filler(program, instance, found).items()
-    axes = tuple(Axis(a.name, mesh[a.name], a.label) for a in program.axes)
-    return replace(program, axes=axes, items=items)
+@dataclass(frozen=True, slots=True)
+class Filled:
+    """A part's program with every hole filled; `of` has the value of each name, and its node."""
+
+    program: Program
+    of: Mapping[str, tuple[Value, int]]
+
+
+def fill(instance: Instance, part: int, found: Found) -> Filled:
+    """The program of a part with every hole filled as `found` says.
+
+    Axes that play no part on the instance's mesh are of one chip.
+    """
+    program = instance.problem.parts[part].program
+    filler = _Filler(instance, part, found)
+    items = filler.items()
+    axes = tuple(replace(axis, size=instance.mesh.get(axis.name, 1)) for axis in program.axes)
+    of = {
+        name: (versions.value, node)
+        for versions in filler.versions.values()
+        for node, name in versions.names.items()
+    }
+    return Filled(replace(program, axes=axes, items=items), of)
 
 
 @dataclass(slots=True)
@@ -54,14 +70,15 @@ class _Versions:
 
 
 class _Filler:
-    def __init__(self, program: Program, instance: Instance, found: Found) -> None:
-        self.program, self.instance, self.nodes = program, instance, found.nodes
-        self.problem = instance.problem
+    def __init__(self, instance: Instance, part: int, found: Found) -> None:
+        self.instance, self.nodes, self.problem = instance, found.nodes, instance.problem
+        self.part = self.problem.parts[part]
+        self.program = self.part.program
         self.trees = {id(v): t for v, t in zip(self.problem.values, found.trees, strict=True)}
-        self.used = set(program.types)
+        self.used = set(self.program.types)
         self.given: set[str] = set()
         self.versions: dict[str, _Versions] = {}
-        self.by_value = iter(self.problem.values)
+        self.by_value = iter([v for v in self.problem.values if v.part == part])
         self.out: list[Declare | Define] = []
 
     def items(self) -> tuple[Item, ...]:
@@ -135,7 +152,7 @@ class _Filler:
         operation = self.reading(item)
         value = self.begin(item)
         node = self.at(value.root)
-        held = self.problem.held.get(item.name)
+        held = self.part.held.get(item.name)
         final = held is None or self.at(held) == node
         name = item.name if final else self.fresh(item.name)
         self.versions[item.name].names[node] = name
@@ -147,7 +164,7 @@ class _Filler:
     def alias(self, item: Define, source: str) -> None:
         """`y : SHAPE = a`: a version of a under another name."""
         versions = self.versions[item.name] = self.versions[source]
-        held = self.problem.held.get(item.name)
+        held = self.part.held.get(item.name)
         node = self.at(versions.value.root if held is None else held)
         if node not in versions.names and held is not None:
             self.reach(source, held, item.name)
@@ -159,7 +176,7 @@ class _Filler:
         """The operation on the versions of its operands that it uses, made if need be."""
         names = []
         for position, name in enumerate(operands(item.operation)):
-            names.append(self.reach(name, self.problem.uses[item.name, position]))
+            names.append(self.reach(name, self.part.uses[item.name, position]))
         return _renamed(item.operation, names)
 
     def reach(self, name: str, variable: int, final: str = "") -> str:
@@ -208,8 +225,8 @@ class _Filler:
         for item in block.body:
             if isinstance(item, Define):
                 for position, name in enumerate(operands(item.operation)):
-                    if name not in inside and (item.name, position) in self.problem.uses:
-                        self.reach(name, self.problem.uses[item.name, position])
+                    if name not in inside and (item.name, position) in self.part.uses:
+                        self.reach(name, self.part.uses[item.name, position])
         return self.taken()
 
 

@@ -6,7 +6,7 @@ that a pass takes is the business of `layoutc.solver.search`.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -33,6 +33,9 @@ class Weights:
     compute: float = 1.0
     memory: float = 0.0
     communication: float = 1.0
+
+    def times(self, often: float) -> Weights:
+        return Weights(often * self.compute, often * self.memory, often * self.communication)
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,16 +66,40 @@ def _narrowed(
     return (*rest, (key, flags if before is None else before & flags))
 
 
+@dataclass(slots=True)
+class Times:
+    """What a pass of one phase takes of each resource, in seconds."""
+
+    compute: float = 0.0
+    memory: float = 0.0
+    communication: float = 0.0
+
+    @property
+    def seconds(self) -> float:
+        """The pass: what is read from memory is read under the matmuls."""
+        return max(self.compute, self.memory) + self.communication
+
+    def weighed(self, weights: Weights) -> float:
+        """The sum that is minimised."""
+        computing = weights.compute * self.compute + weights.memory * self.memory
+        return computing + weights.communication * self.communication
+
+
 @dataclass(frozen=True, slots=True)
 class Found:
     """An assignment: every variable's node, each value's tree (edges between nodes, the root's
-    first), and the three times in seconds."""
+    first), and the times of each part."""
 
     nodes: dict[int, int]
     trees: tuple[tuple[Edge, ...], ...]
-    compute: float
-    memory: float
-    communication: float
+    times: tuple[Times, ...]
+
+
+Shares = Sequence[Weights]
+"""Weights for each part."""
+
+_Sized = tuple[Space, tuple[int, ...]]
+"""A space, and the sizes of its dims."""
 
 
 class Instance:
@@ -85,34 +112,41 @@ class Instance:
         self, problem: Problem, mesh: Mapping[str, int], machine: Machine, large: bool = False
     ) -> None:
         self.problem, self.mesh, self.machine, self.large = problem, mesh, machine, large
-        self.sizes = {d: s for d, s in problem.program.dims.items() if s is not None}
+        self.sizes = tuple(part.sizes for part in problem.parts)
+        self.frequency = tuple(part.weight for part in problem.parts)
         self.chips = chips_of(problem.axes, mesh)
-        self._routes: dict[tuple[Space, Reduction, int, bool, bool], Routes] = {}
-        self._valid: dict[Space, Flags] = {}
-        self._memory: dict[Space, Floats] = {}
+        self._routes: dict[tuple[_Sized, Reduction, int, bool, bool], Routes] = {}
+        self._valid: dict[_Sized, Flags] = {}
+        self._memory: dict[_Sized, Floats] = {}
         self.domains: dict[int, Ints] = {}
         for variable in {problem.find(v) for v in range(len(problem.variables))}:
             self.domains[variable] = np.flatnonzero(self._allowed(variable))
             if not len(self.domains[variable]):
                 raise Infeasible
 
-    # What the mesh makes of a space.
+    # What the mesh makes of a space, in the sizes of a part.
 
-    def valid(self, space: Space) -> Flags:
+    def _sized(self, space: Space, part: int) -> _Sized:
+        """A space and the sizes of its dims; what is the same in two parts is worked out once."""
+        return space, tuple(self.sizes[part].get(d, 0) for d in space.dims)
+
+    def valid(self, space: Space, part: int) -> Flags:
         """[nodes], the layouts that divide, axes of one chip left out where nobody named them."""
-        if space not in self._valid:
-            self._valid[space] = space.divides(self.sizes, self.mesh)
-        return self._valid[space]
+        key = self._sized(space, part)
+        if key not in self._valid:
+            self._valid[key] = space.divides(self.sizes[part], self.mesh)
+        return self._valid[key]
 
-    def held(self, space: Space) -> Floats:
+    def held(self, space: Space, part: int) -> Floats:
         """[nodes], elements on one chip."""
-        if space not in self._memory:
-            self._memory[space] = space.held(self.sizes, self.mesh)
-        return self._memory[space]
+        key = self._sized(space, part)
+        if key not in self._memory:
+            self._memory[key] = space.held(self.sizes[part], self.mesh)
+        return self._memory[key]
 
     def _allowed(self, variable: int) -> Flags:
         found = self.problem.variables[variable]
-        flags = found.allowed & self.valid(found.space)
+        flags = found.allowed & self.valid(found.space, found.part)
         if found.spread:
             real = [i for i, a in enumerate(self.problem.axes) if self.mesh[a] > 1]
             flags = flags & (found.space.place[:, real] >= 0).all(axis=1)
@@ -122,14 +156,14 @@ class Instance:
         """Ways between a value's layouts, priced in elements; `tidy` adds what settles ties."""
         space, reduction = self.problem.space(value.root), value.reduction
         itemsize, partial = value.itemsize if tidy else 0, self.may_be_partial(value)
-        key = space, reduction, itemsize, partial, tidy
+        key = self._sized(space, value.part), reduction, itemsize, partial, tidy
         if key not in self._routes:
             edges = space.edges(reduction)
-            valid = self.valid(space) & (partial | (space.partial == 0))
-            weights: Costs = (self._received(space, reduction),)
+            valid = self.valid(space, value.part) & (partial | (space.partial == 0))
+            weights: Costs = (self._received(space, value),)
             if tidy:
                 still = edges.kinds < 0
-                stored = self.held(space)[edges.target] * itemsize
+                stored = self.held(space, value.part)[edges.target] * itemsize
                 order = space.untidiness(self.mesh)[edges.target] + STATEMENT
                 weights += (np.where(still, 0, stored), np.where(still, 0, order))
             self._routes[key] = Routes.of(edges, weights, valid)
@@ -140,21 +174,25 @@ class Instance:
         root = self.problem.variables[self.problem.find(value.root)]
         return bool(root.allowed[root.space.partial != 0].any())
 
-    def _received(self, space: Space, reduction: Reduction) -> Floats:
-        received = space.received(self.sizes, self.mesh, self.large)
-        if reduction == "sum":
+    def _received(self, space: Space, value: Value) -> Floats:
+        received = space.received(self.sizes[value.part], self.mesh, self.large)
+        if value.reduction == "sum":
             return received
         return received[np.isin(space.edges("sum").kinds, [1], invert=True)]
 
     # Solving.
 
-    def solve(self, weights: Weights, limits: Limits = Limits(), tidy: bool = False) -> Found:
-        """The assignment that minimises the weighted sum. Raises `Infeasible`.
+    def solve(
+        self, shares: Sequence[Weights], limits: Limits = Limits(), tidy: bool = False
+    ) -> Found:
+        """The assignment that minimises the weighted sum: `shares` has the weights of each part,
+        which count as often as it runs. Raises `Infeasible`.
 
         `tidy` settles ties: less memory, then fewer statements, then hidden dims before tokens,
         then axes in order. It takes several times as long.
         """
-        domains = self._confined(limits)
+        weights = [w.times(n) for w, n in zip(shares, self.frequency, strict=True)]
+        domains = self.confined(limits)
         fans = [self._fan(value, weights, domains, tidy) for value in self.problem.values]
         factors: list[Bounded] = [*self._stored(weights, domains, tidy)]
         factors += self._steps(weights, limits, domains, tidy)
@@ -165,16 +203,17 @@ class Instance:
         trees = tuple(fan.tree([nodes[v] for v in fan.scope]) for fan in fans)
         return self._found(nodes, trees)
 
-    def _fan(self, value: Value, weights: Weights, domains: Mapping[int, Ints], tidy: bool) -> Fan:
+    def _fan(self, value: Value, weights: Shares, domains: Mapping[int, Ints], tidy: bool) -> Fan:
         """All that moves a value; leaves that equal the root need nothing."""
         root = self.problem.find(value.root)
         leaves = dict.fromkeys(self.problem.find(v) for v in value.leaves)
         scope = (root, *(v for v in leaves if v != root))
         rate = value.itemsize * value.times / self.machine.network_bandwidth
         nodes = tuple(domains[v] for v in scope)
-        return Fan(scope, nodes, self.routes(value, tidy), rate * weights.communication)
+        return Fan(scope, nodes, self.routes(value, tidy), rate * weights[value.part].communication)
 
-    def _confined(self, limits: Limits) -> dict[int, Ints]:
+    def confined(self, limits: Limits) -> dict[int, Ints]:
+        """The nodes that each variable may take. Raises `Infeasible` if one has none."""
         domains = dict(self.domains)
         for variable, flags in limits.stored:
             nodes = domains[variable]
@@ -185,13 +224,14 @@ class Instance:
 
     # Tables.
 
-    def _stored(self, weights: Weights, domains: Mapping[int, Ints], tidy: bool) -> Iterator[Table]:
+    def _stored(self, weights: Shares, domains: Mapping[int, Ints], tidy: bool) -> Iterator[Table]:
         """What each value's first layout costs: a weight is stored, and read once a pass."""
         for value in self.problem.values:
             root = self.problem.find(value.root)
             space, nodes = self.problem.variables[root].space, domains[root]
-            size = self.held(space)[nodes] * value.itemsize
-            seconds = size * value.stored / self.machine.memory_bandwidth * weights.memory
+            size = self.held(space, value.part)[nodes] * value.itemsize
+            seconds = size * value.stored / self.machine.memory_bandwidth
+            seconds = seconds * weights[value.part].memory
             costs: Costs = (seconds,)
             if tidy:
                 copies = max(1, value.stored)
@@ -202,17 +242,19 @@ class Instance:
         """Among versions that cost the same to use, the smallest: it need not live longer."""
         for value in self.problem.values:
             for leaf in {self.problem.find(v) for v in value.leaves}:
-                read = self.held(self.problem.space(leaf))[domains[leaf]] * value.itemsize
+                held = self.held(self.problem.space(leaf), value.part)
+                read = held[domains[leaf]] * value.itemsize
                 none = np.zeros(len(read))
                 yield Table((leaf,), (none, read, none))
 
     def _steps(
-        self, weights: Weights, limits: Limits, domains: Mapping[int, Ints], tidy: bool
+        self, weights: Shares, limits: Limits, domains: Mapping[int, Ints], tidy: bool
     ) -> Iterator[Rows]:
         confined = dict(limits.steps)
         for number, step in enumerate(self.problem.steps):
-            seconds = self.flops(step) / self.machine.peak_flops * weights.compute
-            seconds = seconds + self._moved(step) * weights.communication
+            mine = weights[step.part]
+            seconds = self.flops(step) / self.machine.peak_flops * mine.compute
+            seconds = seconds + self._moved(step) * mine.communication
             keep = np.ones(len(seconds), dtype=bool)
             if number in confined and step.used is not None:
                 keep &= confined[number][step.used]
@@ -245,24 +287,24 @@ class Instance:
         if step.edges is None:
             return np.zeros(len(step.columns[0]))
         space = self.problem.variables[step.scope[0]].space
-        received = space.received(self.sizes, self.mesh, self.large)[step.edges]
+        received = space.received(self.sizes[step.part], self.mesh, self.large)[step.edges]
         return received * step.itemsize * step.times / self.machine.network_bandwidth
 
     def _found(self, nodes: dict[int, int], forest: tuple[tuple[Edge, ...], ...]) -> Found:
-        compute = communication = memory = 0.0
+        times = tuple(Times() for _ in self.problem.parts)
         for step in self.problem.steps:
-            row = self.row(step, nodes)
-            compute += float(self.flops(step)[row]) / self.machine.peak_flops
-            communication += float(self._moved(step)[row])
+            row, mine = self.row(step, nodes), times[step.part]
+            mine.compute += float(self.flops(step)[row]) / self.machine.peak_flops
+            mine.communication += float(self._moved(step)[row])
         for value, tree in zip(self.problem.values, forest, strict=True):
-            root = self.problem.find(value.root)
-            space = self.problem.space(root)
-            size = float(self.held(space)[nodes[root]]) * value.itemsize * value.stored
-            memory += size / self.machine.memory_bandwidth
+            root, mine = self.problem.find(value.root), times[value.part]
+            held = self.held(self.problem.space(root), value.part)
+            size = float(held[nodes[root]]) * value.itemsize * value.stored
+            mine.memory += size / self.machine.memory_bandwidth
             ways = self.routes(value, False)
             rate = value.itemsize * value.times / self.machine.network_bandwidth
-            communication += sum(ways.cost(a, b)[0] * rate for a, b in tree)
-        return Found(nodes, forest, compute, memory, communication)
+            mine.communication += sum(ways.cost(a, b)[0] * rate for a, b in tree)
+        return Found(nodes, forest, times)
 
     def row(self, step: Step, nodes: Mapping[int, int]) -> int:
         """The row of `step` that an assignment takes."""

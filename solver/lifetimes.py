@@ -9,8 +9,16 @@ from itertools import accumulate
 from layoutc.dsl.program import Declare, Define, Hold, Program, Repeat, Type, operands
 
 
-def peak(program: Program, size: Callable[[Type], int]) -> int:
-    """The bytes of the largest set of activations alive at once, `size` being one tensor's.
+@dataclass(frozen=True, slots=True)
+class Peak:
+    """The most `bytes` of activations alive at once, and the `names` that they go by."""
+
+    bytes: int
+    names: tuple[str, ...]
+
+
+def peak(program: Program, size: Callable[[Type], int]) -> Peak:
+    """The largest set of activations alive at once, `size` being one tensor's bytes.
 
     An activation is alive from its statement to its last use: an input from the start, an output
     to the end, what a block reads from outside through the whole block. A statement's operands
@@ -32,6 +40,7 @@ class Buffer:
     bytes: int
     born: int
     last: int
+    name: str = ""
 
 
 def alive(buffers: Iterable[Buffer], length: int) -> list[int]:
@@ -56,7 +65,7 @@ class _Timeline:
     def item(self, item: Declare | Define | Repeat) -> None:
         match item:
             case Declare("input"):
-                self.of[item.name] = self.buffer(self.size(item.type), born=0)
+                self.of[item.name] = self.buffer(item.name, self.size(item.type), born=0)
             case Declare():
                 pass
             case Define():
@@ -64,8 +73,8 @@ class _Timeline:
             case Repeat():
                 self.repeat(item)
 
-    def buffer(self, size: int, born: int) -> Buffer:
-        self.buffers.append(Buffer(size, born, born))
+    def buffer(self, name: str, size: int, born: int) -> Buffer:
+        self.buffers.append(Buffer(size, born, born, name))
         return self.buffers[-1]
 
     def read(self, name: str) -> None:
@@ -77,7 +86,7 @@ class _Timeline:
         for name in operands(item.operation):
             self.read(name)
         if not isinstance(item.operation, Hold):
-            self.of[item.name] = self.buffer(self.size(item.type), born=self.now)
+            self.of[item.name] = self.buffer(item.name, self.size(item.type), self.now)
         elif item.operation.operand in self.of:
             self.of[item.name] = self.of[item.operation.operand]
 
@@ -101,7 +110,10 @@ class _Timeline:
         """Inside, a carried name is memory of its own: the outer one's only at first."""
         self.read(name)
         if name in self.of:
-            self.of[name] = self.buffer(self.of[name].bytes, born=self.now + 1)
+            self.of[name] = self.buffer(name, self.of[name].bytes, self.now + 1)
 
-    def peak(self) -> int:
-        return max(alive(self.buffers, self.now + 1))
+    def peak(self) -> Peak:
+        taken = alive(self.buffers, self.now + 1)
+        when = max(range(len(taken)), key=taken.__getitem__)
+        there = (b.name for b in self.buffers if b.born <= when <= b.last)
+        return Peak(taken[when], tuple(there))

@@ -56,11 +56,13 @@ class Compute:
 @dataclass(frozen=True, slots=True)
 class Memory:
     """`bytes` is the most that a chip holds at once; `traffic_bytes` is what it reads in a pass,
-    its share of weights and caches once; `seconds` is how long that takes."""
+    its share of weights and caches once; `seconds` is how long that takes. `peak` are the names
+    of the activations that are alive when it holds most."""
 
     bytes: int
     traffic_bytes: int
     seconds: float
+    peak: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -178,7 +180,8 @@ class _Pricer:
             if isinstance(item, Declare) and item.kind != "input"
         )
         alive = lifetimes.peak(self.program, self.bytes)
-        return Memory(stored + alive, stored, stored / self.machine.memory_bandwidth)
+        seconds = stored / self.machine.memory_bandwidth
+        return Memory(stored + alive.bytes, stored, seconds, alive.names)
 
     def bytes(self, held_as: Type) -> int:
         """What one chip holds of a tensor."""

@@ -1,5 +1,8 @@
 """A program with holes as a problem: variables that are layouts, and what ties them together.
 
+Each phase of the program is a part of the problem, with values and operations of its own; parts
+have the mesh in common, and the layouts in which weights are stored.
+
 Every value of the program has a tree of layouts. Its root is the layout in which the value
 comes to be, its leaves are the layouts in which it is used (and the one that its annotation
 demands); the edges between them are statements that move it. An operation ties the leaves that
@@ -20,11 +23,13 @@ from layoutc.solver.space import Ints, Space
 class Variable:
     """A layout to choose, among the `allowed` nodes of `space`.
 
-    `spread` is the annotation's "!": every axis of more than one chip is used.
+    `spread` is the annotation's "!": every axis of more than one chip is used. `part` is the
+    number of the phase whose sizes it has.
     """
 
     space: Space
     allowed: Flags
+    part: int
     spread: bool = False
 
 
@@ -36,6 +41,7 @@ class Value:
     """
 
     name: str
+    part: int
     root: int
     reduction: Reduction
     itemsize: int
@@ -52,6 +58,7 @@ class Step:
     `used[i]` masks the axes that share row i's work, `edges[i]` is the move that it is.
     """
 
+    part: int
     scope: tuple[int, ...]
     columns: tuple[Ints, ...]
     used: Ints | None = None
@@ -62,20 +69,37 @@ class Step:
 
 
 @dataclass(slots=True)
-class Problem:
-    """What `build` makes of a program, with `axes` the mesh axes that may be used."""
+class Part:
+    """One phase: its program (of that phase alone), and what its names stand for."""
 
     program: Program
-    axes: tuple[str, ...]
-    variables: list[Variable] = field(default_factory=list)
-    values: list[Value] = field(default_factory=list)
-    steps: list[Step] = field(default_factory=list)
     uses: dict[tuple[str, int], int] = field(default_factory=dict)
     """The variable of each operand, by the name that its statement defines and its position."""
     held: dict[str, int] = field(default_factory=dict)
     """The variable of the layout that a name must have; names that may have any are absent."""
     of: dict[str, Value] = field(default_factory=dict)
     """Each name's value, as the statements that follow see it."""
+
+    @property
+    def sizes(self) -> dict[str, int]:
+        """The dims that have a size."""
+        return {dim: size for dim, size in self.program.dims.items() if size is not None}
+
+    @property
+    def weight(self) -> float:
+        """How often this phase runs."""
+        return self.program.phase.weight
+
+
+@dataclass(slots=True)
+class Problem:
+    """What `build` makes of a program, with `axes` the mesh axes that may be used."""
+
+    axes: tuple[str, ...]
+    parts: tuple[Part, ...]
+    variables: list[Variable] = field(default_factory=list)
+    values: list[Value] = field(default_factory=list)
+    steps: list[Step] = field(default_factory=list)
     merged: dict[int, int] = field(default_factory=dict)
     """For a variable that must equal another, that other: see `find`."""
 

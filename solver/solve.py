@@ -4,18 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from math import inf
+from math import inf, prod
 
-from layoutc.dsl.program import Axis, Program
+from layoutc.dsl.program import Program
+from layoutc.solver import capacity
 from layoutc.solver.eliminate import TOLERANCE, Infeasible
-from layoutc.solver.fill import fill, renamed_axes
+from layoutc.solver.fill import renamed_axes
 from layoutc.solver.formula import communication
 from layoutc.solver.instance import Found
 from layoutc.solver.machine import Machine
 from layoutc.solver.meshes import Mesh, meshes, renamings, uneven
 from layoutc.solver.price import Prices, price
-from layoutc.solver.search import Answer, Minimize, search, tidied
+from layoutc.solver.search import Answer, Asked, Minimize, search, tidied
 from layoutc.solver.unsolvable import Unsolvable, explain
+
+Passes = tuple[Program, ...]
+"""The explicit program of each phase."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,23 +31,70 @@ class Alternative:
 
 
 @dataclass(frozen=True, slots=True)
-class Plan:
-    """What the solver answers: an explicit program, its mesh, its prices on `machine`.
+class Pass:
+    """One phase of a plan: its explicit program, on the plan's mesh, priced on its machine."""
 
-    `bound` is the proven lower bound of what was minimised, in seconds: of the pass, or of its
+    program: Program
+    mesh: Mesh
+    machine: Machine
+    prices: Prices
+
+    @property
+    def chips(self) -> int:
+        """How many chips the mesh has."""
+        return prod(self.mesh.values())
+
+    @property
+    def phase(self) -> str:
+        """Its name; "main" where the file names none."""
+        return self.program.phase.name
+
+    @property
+    def weight(self) -> float:
+        """How often it runs."""
+        return self.program.phase.weight
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """What the solver answers: a mesh, and for each phase an explicit program and its prices.
+
+    `bound` is the proven lower bound of what was minimised, in seconds: of all passes, or of their
     communication. `runner_up` is the best mesh that is worse, if there is one. `stood` says that
     the program was explicit: its layouts stood, and only the mesh was sought.
     """
 
-    program: Program
+    passes: tuple[Pass, ...]
     chips: int
     mesh: Mesh
     machine: Machine
-    prices: Prices
     minimize: Minimize
     bound: float
     runner_up: Alternative | None = None
     stood: bool = False
+
+    @property
+    def name(self) -> str:
+        """The program's."""
+        return self.passes[0].program.name
+
+    @property
+    def seconds(self) -> float:
+        """All passes, each as often as its phase runs."""
+        return sum(one.weight * one.prices.seconds for one in self.passes)
+
+    @property
+    def value(self) -> float:
+        """What was minimised, in seconds."""
+        if self.minimize == "time":
+            return self.seconds
+        return sum(one.weight * one.prices.communication.seconds for one in self.passes)
+
+    @property
+    def only(self) -> Pass:
+        """The one pass of a plan for a program of one phase."""
+        (one,) = self.passes
+        return one
 
 
 def solve(
@@ -51,11 +102,16 @@ def solve(
     chips: int,
     machine: Machine,
     minimize: Minimize = "time",
+    *,
     large: bool = False,
+    fit: bool = True,
+    gap: float = 0.0,
 ) -> Plan:
     """The best mesh and layouts for `program` on `chips` chips, proven.
 
-    With `large`, moves are weighed as for large K, as the paper does; prices stay exact.
+    With `large`, moves are weighed as for large K, as the paper does; prices stay exact. Unless
+    `fit` is false, what does not fit in a chip's memory is not chosen. The search may stop at a
+    `gap` from what is proven, a share of the best.
 
     An explicit program keeps every statement as it is, and only its mesh is sought. Ties go to
     less memory a chip, then to the more even mesh, then to hidden dims split rather than tokens,
@@ -64,20 +120,20 @@ def solve(
     Raises:
         Unsolvable: no mesh of so many chips satisfies the program; the message says why.
     """
-    unsized = [d for d, size in program.dims.items() if size is None]
+    unsized = {d: None for one in program.passes for d, size in one.dims.items() if size is None}
     if unsized:
         settings = " ".join(f"--set {d}=..." for d in unsized)
         raise Unsolvable(f"{', '.join(unsized)} has no size", f"give it one: {settings}")
+    asked = Asked(minimize, large, fit, gap)
     if program.explicit:
-        return _placed(program, chips, machine, minimize, large)
+        return _placed(program, chips, machine, asked)
     try:
-        outcome = search(program, chips, machine, minimize, large)
+        outcome = search(program, chips, machine, asked)
     except Infeasible:
         raise explain(program, chips) from None
-    value = outcome.answers[0].value
     candidates = list(_worth_spelling(program, outcome.answers, machine))
-    plan = _best(candidates, chips, machine, minimize, value)
-    others = [Alternative(_full(program, mesh), seconds) for seconds, mesh in outcome.others]
+    plan = _best(candidates, chips, machine, asked.minimize, outcome.bound)
+    others = [Alternative(mesh, seconds) for seconds, mesh in outcome.others]
     return replace(plan, runner_up=others[0] if others and others[0].seconds < inf else None)
 
 
@@ -91,31 +147,42 @@ def objective(prices: Prices, minimize: Minimize) -> tuple[float, float]:
 # Explicit programs.
 
 
-def _placed(
-    program: Program, chips: int, machine: Machine, minimize: Minimize, large: bool
-) -> Plan:
+def _placed(program: Program, chips: int, machine: Machine, asked: Asked) -> Plan:
     """The best mesh for a program whose layouts stand."""
-    priced = []
-    for mesh in meshes(program.axes, chips):
-        try:
-            prices = price(program, mesh, machine)
-        except ValueError:
-            continue
-        value = objective(prices, minimize)
-        priced.append(((value[0], _received(program, mesh)) if large else value, mesh))
-    if not priced:
+    weighed = list(_weighed(program, chips, machine, asked))
+    roomy = [(value, mesh) for value, mesh, fits in weighed if fits]
+    if not roomy:
         raise explain(program, chips)
-    best = min(value for value, _ in priced)
-    tied = [mesh for value, mesh in priced if _equal(value, best)]
-    worse = sorted((v for v in priced if not _equal(v[0], best)), key=lambda pair: pair[0])
-    candidates = [replace(program, axes=_pinned(program, mesh)) for mesh in tied]
-    bound = best[0] if minimize == "time" else best[1]
-    plan = replace(_best(candidates, chips, machine, minimize, bound), stood=True)
-    if not worse:
-        return plan
-    value, mesh = worse[0]
-    seconds = value[0] if minimize == "time" else value[1]
-    return replace(plan, runner_up=Alternative(mesh, seconds))
+    best = min(value for value, _ in roomy)
+    tied = [mesh for value, mesh in roomy if _equal(value, best)]
+    worse = sorted((v for v in roomy if not _equal(v[0], best)), key=lambda pair: pair[0])
+    candidates = [_pinned(program, mesh) for mesh in tied]
+    place = 0 if asked.minimize == "time" else 1
+    return replace(
+        _best(candidates, chips, machine, asked.minimize, best[place]),
+        stood=True,
+        runner_up=Alternative(worse[0][1], worse[0][0][place]) if worse else None,
+    )
+
+
+def _weighed(
+    program: Program, chips: int, machine: Machine, asked: Asked
+) -> Iterator[tuple[tuple[float, float], Mesh, bool]]:
+    """What is minimised on each mesh that divides every dim, and whether all phases fit there."""
+    for mesh in meshes(program.axes, chips):
+        first = second = 0.0
+        fits = True
+        for one in program.passes:
+            try:
+                prices = price(one, mesh, machine)
+            except ValueError:
+                break
+            value = objective(prices, asked.minimize)
+            fits &= not asked.fit or prices.memory.bytes <= machine.memory_bytes
+            first += one.phase.weight * value[0]
+            second += one.phase.weight * (_received(one, mesh) if asked.large else value[1])
+        else:
+            yield (first, second), mesh, fits
 
 
 def _received(program: Program, mesh: Mesh) -> float:
@@ -128,14 +195,15 @@ def _equal(one: tuple[float, ...], other: tuple[float, ...]) -> bool:
     return all(abs(a - b) <= TOLERANCE * abs(b) for a, b in zip(one, other, strict=True))
 
 
-def _pinned(program: Program, mesh: Mesh) -> tuple[Axis, ...]:
-    return tuple(replace(axis, size=mesh[axis.name]) for axis in program.axes)
+def _pinned(program: Program, mesh: Mesh) -> Passes:
+    axes = tuple(replace(axis, size=mesh[axis.name]) for axis in program.axes)
+    return tuple(replace(one, axes=axes) for one in program.passes)
 
 
 # Programs with holes.
 
 
-def _worth_spelling(program: Program, answers: list[Answer], machine: Machine) -> Iterator[Program]:
+def _worth_spelling(program: Program, answers: list[Answer], machine: Machine) -> Iterator[Passes]:
     """The answer on the most even mesh, and those that get by with less memory than it.
 
     Settling the ties within an answer takes longer than finding it, so that an answer whose
@@ -144,18 +212,16 @@ def _worth_spelling(program: Program, answers: list[Answer], machine: Machine) -
     ordered = sorted(answers, key=lambda a: uneven(dict(a.node.instance.mesh)))
     least: int | None = None
     for answer in ordered:
-        if least is not None:
-            rough = _spelled(program, answer, answer.found)
-            if _memory(rough, machine) >= least:
-                continue
-        filled = _spelled(program, answer, tidied(answer))
-        least = min(_memory(filled, machine), least or _memory(filled, machine))
+        if least is not None and _memory(_spelled(answer, answer.found), machine) >= least:
+            continue
+        spelled = _spelled(answer, tidied(answer))
+        least = min(_memory(spelled, machine), least or _memory(spelled, machine))
         for names in renamings(program):
-            yield renamed_axes(filled, names)
+            yield tuple(renamed_axes(one, names) for one in spelled)
 
 
-def _memory(program: Program, machine: Machine) -> int:
-    return price(program, _mesh(program), machine).memory.bytes
+def _memory(passes: Passes, machine: Machine) -> int:
+    return max(price(one, _mesh(one), machine).memory.bytes for one in passes)
 
 
 def _mesh(program: Program) -> Mesh:
@@ -163,32 +229,28 @@ def _mesh(program: Program) -> Mesh:
     return {axis.name: axis.size or 1 for axis in program.axes}
 
 
-def _spelled(program: Program, answer: Answer, found: Found) -> Program:
-    """An assignment of an answer as an explicit program."""
-    instance = answer.node.instance
-    return fill(program, instance, found, _full(program, dict(instance.mesh)))
-
-
-def _full(program: Program, mesh: Mesh) -> Mesh:
-    """A mesh with the axes of one chip that the search left out."""
-    return {axis.name: mesh.get(axis.name, 1) for axis in program.axes}
+def _spelled(answer: Answer, found: Found) -> Passes:
+    """An assignment of an answer as explicit programs."""
+    return tuple(filled.program for filled in capacity.filled(answer.node.instance, found))
 
 
 def _best(
-    candidates: list[Program], chips: int, machine: Machine, minimize: Minimize, bound: float
+    candidates: list[Passes], chips: int, machine: Machine, minimize: Minimize, bound: float
 ) -> Plan:
     """Settles ties. Memory is the same for all renamings, so one of each mesh is priced."""
     memory: dict[tuple[int, ...], int] = {}
 
-    def rank(program: Program) -> tuple[object, ...]:
-        key = uneven(_mesh(program))
+    def rank(passes: Passes) -> tuple[object, ...]:
+        key = uneven(_mesh(passes[0]))
         if key not in memory:
-            memory[key] = _memory(program, machine)
-        return memory[key], key, _reading(program), _sizes(program)
+            memory[key] = _memory(passes, machine)
+        reading = tuple(map(_reading, passes))
+        return memory[key], key, reading, _sizes(passes[0])
 
     best = min(candidates, key=rank)
-    mesh = _mesh(best)
-    return Plan(best, chips, mesh, machine, price(best, mesh, machine), minimize, bound)
+    mesh = _mesh(best[0])
+    passes = tuple(Pass(one, mesh, machine, price(one, mesh, machine)) for one in best)
+    return Plan(passes, chips, mesh, machine, minimize, bound)
 
 
 def _reading(program: Program) -> tuple[tuple[int, ...], ...]:

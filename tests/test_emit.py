@@ -141,7 +141,7 @@ def test_sizes_are_taken_and_refused() -> None:
         module.make_inputs(mesh, E=20)
     with pytest.raises(ValueError, match="Z is not one of"):
         module.make_inputs(mesh, Z=8)
-    with pytest.raises(ValueError, match="one phase"):
+    with pytest.raises(ValueError, match="there is no phase decode, only main"):
         module.make_inputs(mesh, phase="decode")
 
 

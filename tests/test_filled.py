@@ -42,7 +42,7 @@ def runs(text: str, seed: int) -> None:
         plan = solve(program, task.chips, task.machine)
     except Unsolvable:
         return
-    module = load(emit(plan.program, plan.mesh), f"filled_{seed}_{len(text)}")
+    module = load(emit(plan.only.program, plan.mesh), f"filled_{seed}_{len(text)}")
     assert module.main(["--dtype", "f32"]) == 0, text
 
 

@@ -39,12 +39,14 @@ def test_the_solver_finds_what_enumeration_finds(seed: int, minimize: Minimize) 
             solve(holes, task.chips, task.machine, minimize)
         return
     plan = solve(holes, task.chips, task.machine, minimize)
-    assert objective(plan.prices, minimize) == pytest.approx(best.objective, rel=1e-9), task.text
+    assert objective(plan.only.prices, minimize) == pytest.approx(best.objective, rel=1e-9), (
+        task.text
+    )
     assert_explicit(plan)
 
 
 def assert_explicit(plan: Plan) -> None:
     """What was priced can be printed and read, and is the price of what is read."""
-    again = program(print_program(plan.program))
+    again = program(print_program(plan.only.program))
     assert again.explicit
-    assert price(again, plan.mesh, plan.machine).seconds == plan.prices.seconds
+    assert price(again, plan.mesh, plan.machine).seconds == plan.only.prices.seconds

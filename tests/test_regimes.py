@@ -120,10 +120,10 @@ def test_every_regime_is_what_the_search_finds_inside_it() -> None:
         plan = solve(sized, 64, machine, "communication", large=True)
         winner = next(r.contender for r in found.regimes if r.low <= value <= r.high)
         sizes = {d: n or 0 for d, n in sized.dims.items()}
-        moved = communication(plan.program, plan.mesh).exact({**sizes, **plan.mesh})
+        moved = communication(plan.only.program, plan.mesh).exact({**sizes, **plan.mesh})
         measure = winner.measure(value)
         assert measure is not None
-        assert measure.rank == (plan.prices.compute.flops, moved)
+        assert measure.rank == (plan.only.prices.compute.flops, moved)
 
 
 def test_a_contender_counts_only_where_it_divides(answered: Run) -> None:

@@ -35,7 +35,7 @@ def ffn(chips: int, **changes: object) -> Plan:
 
 
 def layouts(plan: Plan) -> dict[str, str]:
-    return {name: str(held.shape) for name, held in plan.program.types.items()}
+    return {name: str(held.shape) for name, held in plan.only.program.types.items()}
 
 
 def test_hidden_dims_before_tokens_axes_in_order_even_meshes() -> None:
@@ -44,7 +44,7 @@ def test_hidden_dims_before_tokens_axes_in_order_even_meshes() -> None:
     assert plan.mesh == {"x": 4, "y": 4, "z": 4}
     found = layouts(plan)
     assert (found["x"], found["w_in"], found["w_out"]) == ("BLE_xyz", "E_xF_yz", "F_yzE_x")
-    assert plan.bound == pytest.approx(plan.prices.seconds, rel=1e-12)
+    assert plan.bound == pytest.approx(plan.only.prices.seconds, rel=1e-12)
 
 
 @pytest.mark.parametrize("chips", [1, 2, 3, 6, 8, 12, 24, 48, 96])
@@ -52,8 +52,8 @@ def test_every_chip_is_used(chips: int) -> None:
     """The matmuls and the weights are shared by all of them, powers of two or not."""
     plan = ffn(chips)
     flops = 2 * 2 * 512 * 18432 * 73728
-    assert plan.prices.compute.flops == flops // chips
-    assert plan.prices.memory.traffic_bytes == 2 * 2 * 18432 * 73728 // chips
+    assert plan.only.prices.compute.flops == flops // chips
+    assert plan.only.prices.memory.traffic_bytes == 2 * 2 * 18432 * 73728 // chips
 
 
 def test_a_dim_that_does_not_divide_is_left_alone() -> None:
@@ -92,7 +92,7 @@ y : BE? = h * c
 output y -> x
 """
     plan = solve(program(text), 16, load_machine())
-    gathers = [s for s in plan.prices.collectives if s.define.operation.operand == "x"]  # type: ignore[union-attr]
+    gathers = [s for s in plan.only.prices.collectives if s.define.operation.operand == "x"]  # type: ignore[union-attr]
     assert len(gathers) == 1
 
 
@@ -111,7 +111,7 @@ y : BE? = p + q
 output y
 """
     plan = solve(program(text), 4, load_machine())
-    assert [s.define.operation.kind for s in plan.prices.collectives] == ["reduce-scatter"]  # type: ignore[union-attr]
+    assert [s.define.operation.kind for s in plan.only.prices.collectives] == ["reduce-scatter"]  # type: ignore[union-attr]
 
 
 def test_a_shared_weight_is_gathered_before_the_block() -> None:
@@ -130,7 +130,7 @@ repeat 5 {
 output x
 """
     plan = solve(program(text), 4, load_machine())
-    gather = next(s for s in plan.prices.collectives if s.define.operation.operand == "w")  # type: ignore[union-attr]
+    gather = next(s for s in plan.only.prices.collectives if s.define.operation.operand == "w")  # type: ignore[union-attr]
     assert gather.times == 1
 
 

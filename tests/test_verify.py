@@ -125,8 +125,8 @@ def test_what_the_solver_fills_on_one_to_five_axes(count: int) -> None:
         """
     )
     plan = solve(program, 24, load_machine(DEFAULT), "communication")
-    found = verify(plan, emit(plan.program, plan.mesh))
-    assert found.agrees, report(plan, found)
+    found = verify(plan.only, emit(plan.only.program, plan.mesh))
+    assert found.agrees, report(plan, {"main": found})
     assert all(row.predicted == row.compiled for row in found.matched.rows)
 
 

@@ -118,7 +118,8 @@ class _blamed:
 
 
 def _results(module: ModuleType, program: Program, held: Any) -> tuple[Any, ...]:
-    return tuple(module.NamedSharding(held, module.SPECS[name]) for name in body.returned(program))
+    specs = module.called(program.phase.name).specs
+    return tuple(module.NamedSharding(held, specs[name]) for name in body.returned(program))
 
 
 def _blocks(program: Program, grid: Grid) -> list[Any]:
@@ -137,9 +138,8 @@ def _error(flat: Callable[..., tuple[Any, ...]], module: ModuleType) -> tuple[fl
     """How far the function is from the reference, both on one device."""
     import jax
 
-    arrays = [
-        jax.numpy.asarray(a) for a in module.whole(0, build.exact_dtype(module), module.SMALL)
-    ]
+    phase, dtype = module.called(None), build.exact_dtype(module)
+    arrays = [jax.numpy.asarray(a) for a in module.whole(phase, 0, dtype, phase.small)]
     with jax.default_matmul_precision("highest"):
         wanted = jax.tree.leaves(module.reference(*arrays))
         try:

@@ -62,16 +62,19 @@ def simulate(count: int) -> bool:
     return True
 
 
-def arguments(module: ModuleType, mesh: Any) -> tuple[Any, ...]:
-    """The arguments of an emitted module's function at full size, as shapes with shardings."""
+def arguments(module: ModuleType, mesh: Any, phase: str | None = None) -> tuple[Any, ...]:
+    """The arguments of an emitted module's function at full size, as shapes with shardings.
+
+    They are those of `phase`, or of the first."""
     import jax
     from jax.sharding import NamedSharding
 
+    chosen = module.called(phase)
     return tuple(
         jax.ShapeDtypeStruct(
-            module.extents(tensor, module.DIMS),
+            module.extents(tensor, chosen.dims),
             tensor.dtype or module.DTYPE,
-            sharding=NamedSharding(mesh, module.SPECS[name]),
+            sharding=NamedSharding(mesh, chosen.specs[name]),
         )
         for name, tensor in module.ARGUMENTS.items()
     )

@@ -13,7 +13,7 @@ from layoutc.codegen.names import identifier
 from layoutc.codegen.run import load
 from layoutc.dsl.program import DTYPES, Declare, Define, Dtype, Item, Program, Repeat
 from layoutc.solver.price import price
-from layoutc.solver.solve import Plan
+from layoutc.solver.solve import Pass
 
 CLOSE = 0.25
 """How far above what was predicted XLA's peak may be, as a share."""
@@ -53,7 +53,7 @@ class Memory:
         return self.peak <= max((1 + CLOSE) * self.predicted_peak, NEGLIGIBLE)
 
 
-def account(plan: Plan, built: build.Built) -> Memory:
+def account(plan: Pass, built: build.Built) -> Memory:
     """`built` is the plan's own program, compiled.
 
     On the CPU narrow floats are computed in f32, so that XLA's account says nothing of them:
@@ -83,7 +83,7 @@ def _peak(text: str, name: str, inputs: int, platform: str) -> tuple[int, Aside]
     return usage.peak, aside(compiled.module, usage.peak - usage.arguments)
 
 
-def _bytes(declare: Declare, plan: Plan) -> int:
+def _bytes(declare: Declare, plan: Pass) -> int:
     sizes = {d: size or 0 for d, size in plan.program.dims.items()}
     return declare.type.shape.elements(sizes, plan.mesh) * DTYPES[declare.type.dtype]
 

@@ -42,8 +42,9 @@ def _values(source: str, program: Program) -> list[tuple[str, Any]]:
     seen: list[tuple[str, Any]] = []
     setattr(module, HOOK, lambda name, value: seen.append((name, jax.typeof(value))))
     with suppress(Exception):
-        traced = getattr(module, identifier(program.name))
-        jax.eval_shape(traced, *build.arguments(module, module.make_mesh()))
+        phase = program.phase.name
+        arguments = build.arguments(module, module.make_mesh(), phase)
+        jax.eval_shape(module.called(phase).run, *arguments)
     return seen
 
 

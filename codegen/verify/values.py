@@ -33,16 +33,18 @@ class Values:
 
 def compare(source: str, module: ModuleType, program: Program, mesh: Mapping[str, int]) -> Values:
     """Runs the emitted `module`, whose text is `source`: in f32 unless the file says otherwise."""
-    dtype, arrays = _arrays(module)
+    phase = module.called(program.phase.name)
+    dtype, arrays = _arrays(module, program)
     with _exactly():
-        error = float(module.compared(arrays, 0, dtype, module.SMALL))
-    found = Values(error, module.tolerance(dtype), module.SMALL)
+        error = float(module.compared(phase, arrays, 0, dtype, phase.small))
+    found = Values(error, module.tolerance(dtype), phase.small)
     return found if found.equal else replace(found, first=_first(source, program, mesh))
 
 
-def _arrays(module: ModuleType) -> tuple[Any, tuple[Any, ...]]:
-    dtype = build.exact_dtype(module)
-    return dtype, module.make_inputs(module.make_mesh(), 0, dtype=dtype, **module.SMALL)
+def _arrays(module: ModuleType, program: Program) -> tuple[Any, tuple[Any, ...]]:
+    dtype, phase = build.exact_dtype(module), program.phase.name
+    sizes = module.called(phase).small
+    return dtype, module.make_inputs(module.make_mesh(), 0, phase, dtype=dtype, **sizes)
 
 
 def _exactly() -> Any:
@@ -64,10 +66,11 @@ def _first(source: str, program: Program, mesh: Mapping[str, int]) -> str:
     if not seen:
         return ""
     module = load(_returning(seen, source, program, mesh), identifier(program.name))
-    dtype, arrays = _arrays(module)
+    dtype, arrays = _arrays(module, program)
+    phase = module.called(program.phase.name)
     with _exactly():
-        outputs = getattr(module, identifier(program.name))(*arrays)
-        wanted = module.reference(*module.whole(0, dtype, module.SMALL))
+        outputs = phase.run(*arrays)
+        wanted = module.reference(*module.whole(phase, 0, dtype, phase.small))
     pairs = zip(seen, jax.tree.leaves(outputs), jax.tree.leaves(wanted), strict=False)
     allowed = module.tolerance(dtype)
     return next((name for name, a, b in pairs if not module.worst(a, b) <= allowed), "")

@@ -11,7 +11,8 @@ from __future__ import annotations
 import traceback
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from math import prod
 from pathlib import Path
 from types import ModuleType
 
@@ -27,7 +28,7 @@ from layoutc.codegen.verify.match import Matched, match
 from layoutc.codegen.verify.traced import mistyped
 from layoutc.codegen.verify.values import Values, compare
 from layoutc.dsl.program import Program
-from layoutc.solver.solve import Plan
+from layoutc.solver.solve import Pass
 
 MOST_DEVICES = 4096
 """As many chips as can be simulated in a minute or so."""
@@ -62,20 +63,24 @@ class Verdict:
         return self.equal and self.memory.exact and self.memory.close
 
 
-def verify(plan: Plan, source: str, run: bool = True) -> Verdict:
-    """`source` is the emitted text of `plan`. Needs JAX, and simulates devices that are missing.
+def verify(plan: Pass, source: str, called: str = "", run: bool = True) -> Verdict:
+    """`source` is the emitted text of a plan of which `plan` is one phase, and `called` the name
+    of its function. Needs JAX, and simulates devices that are missing.
 
     Raises:
         TooManyChips: there are more chips than devices, and too many to simulate.
         Refused: JAX does not take the text.
     """
-    simulated = _devices(plan.chips)
+    simulated = _devices(prod(plan.mesh.values()))
+    if called:
+        # From here on the program is called what its function is.
+        plan = replace(plan, program=replace(plan.program, name=called))
     wrong = mistyped(source, plan.program, plan.mesh)
     module = load(source, identifier(plan.program.name))
     with _refusals(module, source, plan.program, wrong):
         mesh = module.make_mesh()
-        function = getattr(module, identifier(plan.program.name))
-        built = build.build(function, build.arguments(module, mesh))
+        phase = module.called(plan.phase)
+        built = build.build(phase.run, build.arguments(module, mesh, plan.phase))
         found = compare(source, module, plan.program, plan.mesh) if run else None
     matched = _matcher(plan, module, source)
     return Verdict(
@@ -89,7 +94,7 @@ def verify(plan: Plan, source: str, run: bool = True) -> Verdict:
     )
 
 
-def _matcher(plan: Plan, module: ModuleType, source: str) -> Callable[..., Matched]:
+def _matcher(plan: Pass, module: ModuleType, source: str) -> Callable[..., Matched]:
     """Holds collectives against what the plan predicts."""
     owner = _owners(module, source, plan.program)
     wanted, known = expected(plan.program, plan.mesh), values(plan.program)

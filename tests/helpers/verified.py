@@ -3,32 +3,30 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from math import prod
 
 from layoutc.codegen.emit import emit
 from layoutc.codegen.verify.verdict import Refused, Verdict, verify
 from layoutc.dsl.program import Program
 from layoutc.solver.machine import DEFAULT, load_machine
 from layoutc.solver.price import price
-from layoutc.solver.solve import Plan
-from layoutc.verify import differences
+from layoutc.solver.solve import Pass
+from layoutc.verify import differences_of
 
 
-def plan_of(program: Program, mesh: Mapping[str, int]) -> Plan:
+def pass_of(program: Program, mesh: Mapping[str, int]) -> Pass:
     """An explicit program on a mesh, as if it had been chosen."""
     machine = load_machine(DEFAULT)
-    prices = price(program, mesh, machine)
-    return Plan(program, prod(mesh.values()), dict(mesh), machine, prices, "time", 0.0, stood=True)
+    return Pass(program, dict(mesh), machine, price(program, mesh, machine))
 
 
 def verdict(program: Program, mesh: Mapping[str, int], source: str | None = None) -> Verdict:
     """What is found out of a program, or of another text in its place."""
-    return verify(plan_of(program, mesh), source or emit(program, mesh))
+    return verify(pass_of(program, mesh), source or emit(program, mesh))
 
 
 def faults(program: Program, mesh: Mapping[str, int], source: str) -> list[str]:
     """All that is wrong with a text that should be the program's."""
     try:
-        return differences(verdict(program, mesh, source))
+        return differences_of(verdict(program, mesh, source))
     except Refused as refused:
         return list(refused.differences)

@@ -1,0 +1,114 @@
+"""The tables of an emitted module: its mesh, the sizes, the layouts and the arguments.
+
+With several phases, sizes and layouts are tables by phase.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+
+from layoutc.codegen import body, sizes, spell
+from layoutc.codegen.layouts import AxisNames
+from layoutc.codegen.names import function_name
+from layoutc.codegen.operations import JAX_DTYPES
+from layoutc.codegen.tree import Call, Expr, Literal, Name, Tuple
+from layoutc.dsl.program import Dtype, Program
+
+INDENT = "    "
+
+Passes = Sequence[Program]
+"""The explicit program of each phase; of the only one, where there is one."""
+
+
+def tables(passes: Passes, mesh: Mapping[str, int], axes: AxisNames) -> Iterator[str]:
+    program = passes[0]
+    yield _table("MESH", {axes.labels[a.name]: mesh[a.name] for a in program.axes})
+    small = sizes.small(passes, mesh)
+    yield from _by_phase("DIMS", passes, [sizes.sized(one) for one in passes])
+    parts = [sizes.multiples(one, mesh) for one in passes]
+    yield from _by_phase("PARTS", passes, parts, "  # what a dim is a multiple of")
+    yield from _by_phase("SMALL", passes, small, "  # for simulated devices")
+    yield f"DTYPE = {JAX_DTYPES[program.dtype]}"
+    yield f"NARROWEST = {spell.expression(_pinned(passes))}"
+    if len(passes) == 1:
+        yield from ("SPECS = {", *_specs(program, axes, INDENT), "}")
+        return
+    yield "SPECS = {"
+    for one in passes:
+        yield f"{INDENT}{spell.string(one.phase.name)}: {{"
+        yield from _specs(one, axes, 2 * INDENT)
+        yield f"{INDENT}}},"
+    yield "}"
+
+
+def _specs(program: Program, axes: AxisNames, indent: str) -> Iterator[str]:
+    types, stacks = program.types, body.stacks(program)
+    arguments = (declare.name for declare in body.arguments(program))
+    for name in dict.fromkeys([*arguments, *body.returned(program)]):
+        spec = spell.expression(axes.spec(types[name].shape, name in stacks))
+        stack = f", a stack of {stacks[name]}" if name in stacks else ""
+        yield f"{indent}{spell.string(name)}: {spec},  # {types[name].shape}{stack}"
+
+
+def _by_phase(
+    name: str, passes: Passes, tables: Sequence[Mapping[str, int]], comment: str = ""
+) -> Iterator[str]:
+    """A table of numbers; of several phases, one for each."""
+    if len(passes) == 1:
+        yield _table(name, tables[0]) + comment
+        return
+    yield f"{name} = {{{comment}"
+    for program, table in zip(passes, tables, strict=True):
+        yield f"{INDENT}{spell.string(program.phase.name)}: {_dict(table)},"
+    yield "}"
+
+
+def phases(passes: Passes) -> Iterator[str]:
+    yield "PHASES = {"
+    for program in passes:
+        tables = (_of(table, passes, program) for table in ("DIMS", "PARTS", "SMALL", "SPECS"))
+        values = (function_name(program, passes), *tables)
+        yield f"{INDENT}{spell.string(program.phase.name)}: Phase({', '.join(values)}),"
+    yield "}"
+
+
+def _table(name: str, values: Mapping[str, int]) -> str:
+    return f"{name} = {_dict(values)}"
+
+
+def _dict(values: Mapping[str, int]) -> str:
+    return f"{{{', '.join(f'{spell.string(k)}: {v}' for k, v in values.items())}}}"
+
+
+def _pinned(passes: Passes) -> Tuple:
+    """The dtypes that --dtype does not replace, as NumPy names them: they bound the error."""
+    types = [held for program in passes for held in program.types.values()]
+    pinned: dict[Dtype, None] = {t.dtype: None for t in types}
+    names = [JAX_DTYPES[d].removeprefix("jnp.") for d in pinned if d != passes[0].dtype]
+    return Tuple(tuple(map(Literal, names)))
+
+
+def arguments(program: Program) -> Iterable[str]:
+    fan_ins, stacks = sizes.fan_ins(program), body.stacks(program)
+    yield "ARGUMENTS = {"
+    for declare in body.arguments(program):
+        dims = "".join(declare.type.shape.names)
+        keywords: list[tuple[str, Expr]] = []
+        if declare.type.dtype != program.dtype:
+            keywords.append(("dtype", Name(JAX_DTYPES[declare.type.dtype])))
+        if declare.kind == "weight" and fan_ins.get(declare.name):
+            keywords.append(("fan_in", Literal(fan_ins[declare.name])))
+        if declare.name in stacks:
+            keywords.append(("stack", Literal(stacks[declare.name])))
+        call = Call("Tensor", (Literal(dims),), tuple(keywords))
+        yield f"    {spell.string(declare.name)}: {spell.expression(call)},"
+    yield "}"
+
+
+def spec(passes: Passes, program: Program, name: str) -> Expr:
+    return Name(f"{_of('SPECS', passes, program)}[{spell.string(name)}]")
+
+
+def _of(table: str, passes: Passes, program: Program) -> str:
+    """What a phase has of a table: all of it, where there is one phase."""
+    return f"{table}[{spell.string(program.phase.name)}]" if len(passes) > 1 else table
