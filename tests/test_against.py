@@ -23,7 +23,7 @@ FFN = "ffn_2d_weight_stationary"
 def held(name: str, called: str, **sizes: int) -> Against:
     """A function of examples/mlp.py between the layouts of an example."""
     path = EXAMPLES / f"{name}.layout"
-    return against(str(path), layoutc.compile(path, chips=64, **sizes).answer, f"mlp:{called}")
+    return against(str(path), layoutc.compile(path, chips=64, **sizes).answer.only, f"mlp:{called}")
 
 
 def moves(found: Against) -> list[tuple[str, str, str, str]]:
@@ -232,7 +232,7 @@ def tried(tmp_path: Path) -> Callable[[str], Against]:
     path = tmp_path / "wrong.layout"
 
     def run(called: str) -> Against:
-        return against(str(path), layoutc.compile(path).answer, called)
+        return against(str(path), layoutc.compile(path).answer.only, called)
 
     return run
 

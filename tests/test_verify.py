@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from random_programs import random_program
 from texts import read
-from verified import faults, plan_of, verdict
+from verified import faults, verdict
 
 from layoutc import pipeline
 from layoutc.cli import main
@@ -19,7 +19,7 @@ from layoutc.codegen.verify.verdict import verify
 from layoutc.dsl.program import Program
 from layoutc.solver.machine import DEFAULT, load_machine
 from layoutc.solver.solve import Plan, solve
-from layoutc.verify import report
+from layoutc.verify import differences_of
 
 ROOT = Path(__file__).parent.parent
 EXAMPLES = sorted((ROOT / "examples").glob("*.layout"))
@@ -103,7 +103,7 @@ def test_explicit_on_one_to_five_axes(sizes: tuple[int, ...]) -> None:
     axes = AXES[: len(sizes)]
     program, mesh = feedforward(axes), dict(zip(axes, sizes, strict=True))
     found = verdict(program, mesh)
-    assert found.agrees, report(plan_of(program, mesh), found)
+    assert found.agrees, differences_of(found)
     assert all(row.predicted == row.compiled for row in found.matched.rows)
     assert len(found.matched.rows) >= 2
 
@@ -126,7 +126,7 @@ def test_what_the_solver_fills_on_one_to_five_axes(count: int) -> None:
     )
     plan = solve(program, 24, load_machine(DEFAULT), "communication")
     found = verify(plan.only, emit(plan.only.program, plan.mesh))
-    assert found.agrees, report(plan, {"main": found})
+    assert found.agrees, differences_of(found)
     assert all(row.predicted == row.compiled for row in found.matched.rows)
 
 
@@ -139,8 +139,8 @@ def test_random_programs_are_what_was_predicted(first: int) -> None:
         program, mesh = random_program(seed)
         found = verdict(program, mesh)
         rows = found.matched.rows
-        assert found.stated.equal, (seed, report(plan_of(program, mesh), found))
-        assert found.matched.equal, (seed, report(plan_of(program, mesh), found))
+        assert found.stated.equal, (seed, differences_of(found))
+        assert found.matched.equal, (seed, differences_of(found))
         assert found.memory.exact
         assert not found.mistyped
         assert all(row.compiled in (row.predicted, None) for row in rows), seed
