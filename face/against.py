@@ -13,7 +13,7 @@ from layoutc.document import Document
 from layoutc.dsl.printer import print_statement
 from layoutc.dsl.program import Define, Move
 from layoutc.report import Rows, table
-from layoutc.units import chips, mesh, size
+from layoutc.solver.units import chips, mesh, size
 
 if TYPE_CHECKING:
     from layoutc.codegen.against.automatic import Automatic

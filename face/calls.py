@@ -16,8 +16,8 @@ from layoutc import options, pipeline
 from layoutc.compiled import Compiled, compiled
 from layoutc.dsl.program import DTYPES, Dtype
 from layoutc.pipeline import Source, WrongCall
+from layoutc.solver.asked import Minimize
 from layoutc.solver.machine import DEFAULT
-from layoutc.solver.search import Minimize
 
 if TYPE_CHECKING:
     from layoutc.dsl.header import Settings
@@ -32,6 +32,7 @@ def compile(
     mesh: Mapping[str, int] | None = None,
     dtype: Dtype | None = None,
     repeat: int | None = None,
+    gap: float = 0.0,
     **dims: int,
 ) -> Compiled:
     """The plan for a `.layout` file.
@@ -44,6 +45,7 @@ def compile(
         mesh: sizes of mesh axes by letter, over the file's.
         dtype: of every tensor whose dtype the file does not pin: "bf16", "f32", ...
         repeat: the count of every `repeat`.
+        gap: the search stops when nothing can be better by more than this share.
         dims: sizes by dim, over the file's: `B=512`.
 
     Raises:
@@ -59,7 +61,7 @@ def compile(
     layoutc.pipeline.WrongCall: --set and --mesh size what a file declares: ffn has no dim Q
     """
     given = _settings(dims, mesh, repeat, dtype)
-    return _compiled(pipeline.read(os.fspath(path)), given, chips, minimize, hardware)
+    return _compiled(pipeline.read(os.fspath(path)), given, chips, minimize, hardware, gap)
 
 
 def compile_text(
@@ -72,6 +74,7 @@ def compile_text(
     mesh: Mapping[str, int] | None = None,
     dtype: Dtype | None = None,
     repeat: int | None = None,
+    gap: float = 0.0,
     **dims: int,
 ) -> Compiled:
     """The same for the text of a program, which goes by `name`, also in errors.
@@ -95,7 +98,7 @@ def compile_text(
     given = _settings(dims, mesh, repeat, dtype)
     data = text.encode("utf-8", "surrogatepass")
     source = pipeline.parsed(data, name, f"{name.removesuffix('.layout')}.layout")
-    return _compiled(source, given, chips, minimize, hardware)
+    return _compiled(source, given, chips, minimize, hardware, gap)
 
 
 def _compiled(
@@ -104,14 +107,17 @@ def _compiled(
     chips: int | None,
     minimize: Minimize,
     hardware: str | os.PathLike[str],
+    gap: float,
 ) -> Compiled:
     """The way through the pipeline, as the command line takes it."""
     if minimize not in get_args(Minimize):
         raise WrongCall(f"--minimize {minimize}: it is {' or '.join(get_args(Minimize))}")
+    if not 0 <= gap < 1:
+        raise WrongCall(f"--gap {gap!r} is not a share from 0 to below 1, like 0.01")
     said = None if chips is None else _count(chips)
     program = pipeline.sound(source, given)
     count = pipeline.chip_count(program, said)
-    plan = pipeline.planned(source, program, count, os.fspath(hardware), minimize)
+    plan = pipeline.planned(source, program, count, os.fspath(hardware), minimize, gap=gap)
     return compiled(plan)
 
 

@@ -136,7 +136,7 @@ def _compile(chosen: argparse.Namespace) -> int:
     chips = chip_count(program, chosen.chips)
 
     def made(program: Program, chips: int) -> Plan:
-        return planned(source, program, chips, chosen.hardware, chosen.minimize)
+        return planned(source, program, chips, chosen.hardware, chosen.minimize, gap=chosen.gap)
 
     plan = made(program, chips)
     if chosen.output == "-" and not chosen.json:

@@ -10,10 +10,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from layoutc import files, units
+from layoutc import files
 from layoutc.costs import Costs
 from layoutc.phase import Phase, phase
 from layoutc.pipeline import WrongCall, emitted
+from layoutc.solver import units
 
 if TYPE_CHECKING:
     from layoutc.loaded import Loaded, Shardings, Structs

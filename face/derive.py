@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from fractions import Fraction
 
-from layoutc import units
 from layoutc.document import Document
 from layoutc.dsl.printer import print_statement
 from layoutc.dsl.program import Move, Program
 from layoutc.pipeline import Source, refusals
 from layoutc.report import Rows, table
+from layoutc.solver import units
 from layoutc.solver.algebra import BANDWIDTH, speller, symbols
 from layoutc.solver.derivation import Derivation, OnChips, derive, unsized
 from layoutc.solver.describe import describe

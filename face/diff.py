@@ -12,7 +12,7 @@ from layoutc.report import Rows, table
 from layoutc.solver.alignment import Pair, aligned
 from layoutc.solver.price import StatementPrice
 from layoutc.solver.solve import Pass, Plan
-from layoutc.units import chips, duration, mesh, size
+from layoutc.solver.units import chips, duration, mesh, size
 
 
 @dataclass(frozen=True, slots=True)

@@ -40,6 +40,7 @@ def plan(made: Plan, apart: Sequence[Plan] = ()) -> Document:
         "seconds": made.seconds,
         "phases": {part.phase: _phase(part) for part in made.passes},
         "bound": made.bound,
+        "gap": made.gap,
         "alternatives": [],
         "apart": {
             alone.only.phase: {"mesh": dict(alone.mesh), "seconds": alone.only.prices.seconds}

@@ -13,11 +13,11 @@ from math import prod
 from types import ModuleType
 from typing import Any
 
-from layoutc import units
 from layoutc.codegen.compiled import build
 from layoutc.codegen.names import identifier
 from layoutc.codegen.run import load
 from layoutc.pipeline import WrongCall
+from layoutc.solver import units
 
 Mesh = Any
 """A `jax.sharding.Mesh`."""

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 from html import escape
 from typing import TYPE_CHECKING
 
-from layoutc.units import duration, size
+from layoutc.solver.units import duration, size
 
 if TYPE_CHECKING:
     from layoutc.costs import Costs

@@ -77,6 +77,10 @@ def _compile(command: argparse.ArgumentParser) -> None:
     command.add_argument("--chips", type=_count, metavar="N", help="how many chips")
     command.add_argument("-o", "--output", metavar="OUT.py", help="- prints only the program")
     command.add_argument("--minimize", choices=("time", "communication"), default="time")
+    command.add_argument(
+        "--gap", type=_share, default=0.0, metavar="0.01",
+        help="stop when nothing can be better by more than this share",
+    )  # fmt: skip
     _machine(command)
     _sizes(command)
 
@@ -149,6 +153,12 @@ def _count(text: str) -> int:
     if re.fullmatch(r"[0-9]{1,19}", text) and 1 <= int(text) <= MOST_CHIPS:
         return int(text)
     raise argparse.ArgumentTypeError(f"{text!r} is not a whole number from 1 to {MOST_CHIPS:,}")
+
+
+def _share(text: str) -> float:
+    if re.fullmatch(r"0?\.[0-9]{1,17}|0", text):
+        return float(text)
+    raise argparse.ArgumentTypeError(f"{text!r} is not a share from 0 to below 1, like 0.01")
 
 
 def settings(options: argparse.Namespace) -> Settings:

@@ -30,8 +30,8 @@ from layoutc.dsl.syntax import DeclareLine, DefineLine, File, MeshLine
 if TYPE_CHECKING:
     from layoutc.against import Against
     from layoutc.codegen.verify.verdict import Refused, Verdict
+    from layoutc.solver.asked import Minimize
     from layoutc.solver.machine import Machine
-    from layoutc.solver.search import Minimize
     from layoutc.solver.solve import Pass, Plan
 
 

@@ -14,7 +14,7 @@ from layoutc.pipeline import WrongCall
 from layoutc.regimes import labels, pretty
 from layoutc.solver.contender import CHIPS, Contender, itemsize
 from layoutc.solver.regimes import Regimes
-from layoutc.units import size
+from layoutc.solver.units import size
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

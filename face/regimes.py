@@ -8,15 +8,15 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 
-from layoutc import units
 from layoutc.document import Document
 from layoutc.pipeline import Source, refusals
 from layoutc.progress import watched
 from layoutc.report import Rows, table
+from layoutc.solver import units
 from layoutc.solver.contender import CHIPS, Contender, Sweep, itemsize
 from layoutc.solver.formula import communication, spelled
 from layoutc.solver.regimes import Regime, Regimes, Switch, regimes
-from layoutc.units import size
+from layoutc.solver.units import size
 
 
 @dataclass(frozen=True, slots=True)

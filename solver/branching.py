@@ -6,18 +6,22 @@ much memory is held: the smaller ways in one half, the larger in the other.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from layoutc.solver.instance import Found, Instance, Limits
 
 Halves = tuple[Limits, Limits]
 
 
-def halves(instance: Instance, limits: Limits, one: Found, other: Found) -> Halves | None:
-    """Two parts of a branch that keep two assignments apart; None if all is alike in them."""
+def halves(
+    instance: Instance, limits: Limits, one: Found, others: Sequence[Found]
+) -> Halves | None:
+    """Two parts of a branch that keep an assignment from another; None if all is alike in them."""
     choices = [
-        *_storage(instance, limits, one, other),
-        *_sharing(instance, limits, one, other),
+        choice
+        for other in others
+        for apart in (_storage, _sharing)
+        for choice in apart(instance, limits, one, other)
     ]
     return max(choices, key=lambda choice: choice[0])[1] if choices else None
 

@@ -21,6 +21,7 @@ from layoutc.solver.relations import Flags
 from layoutc.solver.relax import minimise_near
 from layoutc.solver.routes import Routes
 from layoutc.solver.space import Floats, Ints, Space
+from layoutc.solver.symmetry import ordered
 
 STATEMENT = 1e6
 """What a statement weighs among the small numbers that settle ties (`Space.untidiness`)."""
@@ -28,14 +29,20 @@ STATEMENT = 1e6
 
 @dataclass(frozen=True, slots=True)
 class Weights:
-    """What a second of each resource counts for in the sum that is minimised."""
+    """What a second of each resource counts for in the sum that is minimised.
+
+    `held` is what a byte counts for of every layout in which a value is made, stored or used.
+    """
 
     compute: float = 1.0
     memory: float = 0.0
     communication: float = 1.0
+    held: float = 0.0
 
     def times(self, often: float) -> Weights:
-        return Weights(often * self.compute, often * self.memory, often * self.communication)
+        """The weights of what happens so often; what is held is held once."""
+        compute, memory, communication = self.compute, self.memory, self.communication
+        return Weights(often * compute, often * memory, often * communication, self.held)
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,8 +128,10 @@ class Instance:
         self.domains: dict[int, Ints] = {}
         for variable in {problem.find(v) for v in range(len(problem.variables))}:
             self.domains[variable] = np.flatnonzero(self._allowed(variable))
-            if not len(self.domains[variable]):
-                raise Infeasible
+        variable, flags = ordered(problem, mesh)
+        self.domains[variable] = self.domains[variable][flags[self.domains[variable]]]
+        if not all(map(len, self.domains.values())):
+            raise Infeasible
 
     # What the mesh makes of a space, in the sizes of a part.
 
@@ -196,7 +205,8 @@ class Instance:
         fans = [self._fan(value, weights, domains, tidy) for value in self.problem.values]
         factors: list[Bounded] = [*self._stored(weights, domains, tidy)]
         factors += self._steps(weights, limits, domains, tidy)
-        factors += self._read(domains) if tidy else ()
+        if tidy or any(w.held for w in weights):
+            factors += self._read(weights, domains, tidy)
         factors += [fan for fan in fans if len(fan.scope) > 1]
         places, _ = minimise_near({v: len(d) for v, d in domains.items()}, factors)
         nodes = {v: int(domains[v][i]) for v, i in places.items()}
@@ -231,21 +241,26 @@ class Instance:
             space, nodes = self.problem.variables[root].space, domains[root]
             size = self.held(space, value.part)[nodes] * value.itemsize
             seconds = size * value.stored / self.machine.memory_bandwidth
-            seconds = seconds * weights[value.part].memory
+            copies = max(1, value.stored)
+            seconds = (
+                seconds * weights[value.part].memory + size * copies * weights[value.part].held
+            )
             costs: Costs = (seconds,)
             if tidy:
-                copies = max(1, value.stored)
                 costs += (size * copies, space.untidiness(self.mesh)[nodes])
             yield Table((root,), costs)
 
-    def _read(self, domains: Mapping[int, Ints]) -> Iterator[Table]:
-        """Among versions that cost the same to use, the smallest: it need not live longer."""
+    def _read(self, weights: Shares, domains: Mapping[int, Ints], tidy: bool) -> Iterator[Table]:
+        """What the layouts take in which a value is used.
+
+        Among versions that cost the same to use, `tidy` has the smallest: it need not live longer.
+        """
         for value in self.problem.values:
             for leaf in {self.problem.find(v) for v in value.leaves}:
                 held = self.held(self.problem.space(leaf), value.part)
                 read = held[domains[leaf]] * value.itemsize
-                none = np.zeros(len(read))
-                yield Table((leaf,), (none, read, none))
+                costs: Costs = (read * weights[value.part].held,)
+                yield Table((leaf,), (*costs, read, np.zeros(len(read))) if tidy else costs)
 
     def _steps(
         self, weights: Shares, limits: Limits, domains: Mapping[int, Ints], tidy: bool

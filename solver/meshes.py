@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from itertools import pairwise, permutations
+from itertools import pairwise, permutations, product
 from math import prod
 
 from layoutc.dsl.program import Axis, Define, Move, Program
@@ -67,11 +67,19 @@ def distinct(program: Program, chips: int) -> list[Mesh]:
 
 
 def renamings(program: Program) -> Iterator[dict[str, str]]:
-    """Every renaming of the interchangeable axes among themselves."""
-    alike = interchangeable(program)
+    """Every renaming of axes that the program treats alike, and gives the same size if any."""
+    named = named_axes(program)
+    groups: dict[int | None, list[str]] = {}
+    for axis in program.axes:
+        if axis.name not in named:
+            groups.setdefault(axis.size, []).append(axis.name)
     fixed = {a.name: a.name for a in program.axes}
-    for order in permutations(alike):
-        yield {**fixed, **dict(zip(alike, order, strict=True))}
+    for orders in product(*(permutations(group) for group in groups.values())):
+        renamed = (
+            zip(group, order, strict=True)
+            for group, order in zip(groups.values(), orders, strict=True)
+        )
+        yield fixed | {old: new for pairs in renamed for old, new in pairs}
 
 
 def uneven(mesh: Mesh) -> tuple[int, ...]:

@@ -7,16 +7,15 @@ sum of such sums with a share for each, each counted as often as its phase runs.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from itertools import combinations
 
 import numpy as np
 
 from layoutc.solver.eliminate import TOLERANCE, Infeasible
 from layoutc.solver.instance import Found, Instance, Limits, Shares, Times, Weights
 
-COMPUTE = Weights(1.0, 0.0, 1.0)
-MEMORY = Weights(0.0, 1.0, 1.0)
 WORK = Weights(1.0, 0.0, 0.0)
 TRAFFIC = Weights(0.0, 0.0, 1.0)
 
@@ -25,18 +24,22 @@ TRAFFIC = Weights(0.0, 0.0, 1.0)
 class Relaxed:
     """Relaxations of a branch: what they prove, and the best assignment met.
 
-    `weights` are those by which `found` is the least; `other` is another relaxation's assignment,
-    where there was need for one.
+    `weights` are those by which `found` is the least; `others` are other relaxations' assignments,
+    where there was need for them.
     """
 
     bound: float
     value: float
     weights: Shares
     found: Found
-    other: Found
+    others: list[Found] = field(default_factory=list)
 
 
-Relax = Callable[[Instance, Limits], Relaxed]
+Relax = Callable[[Instance, Limits, float], Relaxed]
+"""A branch relaxed, as far as that is worth it when so good a value is known."""
+
+TRIES = 8
+"""How many shares are tried on a branch before it is parted."""
 
 
 def alike(instance: Instance, weights: Weights) -> Shares:
@@ -57,49 +60,95 @@ def seconds(instance: Instance, found: Found) -> float:
 
 
 class ByTime:
-    """Bounds the time at one end of the share between compute and memory, or at the other.
+    """Bounds the time by shares between compute and memory, the best that are found.
 
-    Which end binds in a phase is seen from an assignment; the search begins with the ends that
-    bound on the mesh before.
+    Each assignment met says how low a sum can be for any shares; the next shares to try are those
+    for which all of them together allow most. The search begins with the shares that bound best
+    on the mesh before.
     """
 
     def __init__(self) -> None:
-        self.last: Shares = ()
+        self.last: tuple[float, ...] = ()
 
-    def __call__(self, instance: Instance, limits: Limits) -> Relaxed:
-        shares = self.last or alike(instance, COMPUTE)
-        tried: list[tuple[Shares, Found]] = []
-        bound = 0.0
-        while all(shares != before for before, _ in tried):
-            found = instance.solve(shares, limits)
+    def __call__(self, instance: Instance, limits: Limits, best: float) -> Relaxed:
+        shares = self.last or (1.0,) * len(instance.frequency)
+        tried: list[tuple[tuple[float, ...], Found]] = []
+        bound = promised = 0.0
+        for _ in range(TRIES):
+            found = instance.solve(tuple(map(_weights, shares)), limits)
             tried.append((shares, found))
-            bound = max(bound, weighed(instance, found, shares))
-            if seconds(instance, found) <= bound * (1 + TOLERANCE):
+            bound = max(bound, _sum(instance, found, shares))
+            value = min(seconds(instance, f) for _, f in tried)
+            if value <= bound * (1 + TOLERANCE) or bound > best * (1 + TOLERANCE):
                 break
-            shares = tuple(map(_binding, found.times))
-        best, found = min(tried, key=lambda pair: seconds(instance, pair[1]))
-        other = next((f for s, f in reversed(tried) if s != best), found)
-        self.last = best
-        return Relaxed(bound, seconds(instance, found), best, found, other)
+            shares, promised = _most(instance, [f for _, f in tried])
+            if promised <= bound * (1 + TOLERANCE):
+                break
+        shares, found = min(tried, key=lambda pair: seconds(instance, pair[1]))
+        others = [f for _, f in tried if f is not found]
+        self.last = max(tried, key=lambda pair: _sum(instance, pair[1], pair[0]))[0]
+        weights = tuple(map(_weights, shares))
+        return Relaxed(bound, seconds(instance, found), weights, found, others)
 
 
-def _binding(times: Times) -> Weights:
-    return COMPUTE if times.compute >= times.memory else MEMORY
+def _weights(share: float) -> Weights:
+    return Weights(share, 1 - share, 1.0)
+
+
+def _sum(instance: Instance, found: Found, shares: Sequence[float]) -> float:
+    return weighed(instance, found, tuple(map(_weights, shares)))
+
+
+def _most(instance: Instance, found: list[Found]) -> tuple[tuple[float, ...], float]:
+    """The shares for which the least sum of all assignments is the most, and that sum."""
+    if len(instance.frequency) > 1:
+        return _most_of_several(instance, found)
+    (often,) = instance.frequency
+    lines = [f.times[0] for f in found]
+    at = {0.0, 1.0, *(c for one, other in combinations(lines, 2) for c in _crossing(one, other))}
+    sums = {s: often * min(t.weighed(_weights(s)) for t in lines) for s in at}
+    share = max(sums, key=sums.__getitem__)
+    return (share,), sums[share]
+
+
+def _crossing(one: Times, other: Times) -> Iterator[float]:
+    """The share at which two assignments come to the same, if there is one."""
+    slopes = [t.compute - t.memory for t in (one, other)]
+    apart = other.memory + other.communication - one.memory - one.communication
+    if slopes[0] != slopes[1] and 0 < apart / (slopes[0] - slopes[1]) < 1:
+        yield apart / (slopes[0] - slopes[1])
+
+
+def _most_of_several(instance: Instance, found: list[Found]) -> tuple[tuple[float, ...], float]:
+    """The same for several parts: a linear program of the shares and the sum."""
+    from scipy.optimize import linprog
+
+    often = np.array(instance.frequency)
+    slopes = np.array([[t.compute - t.memory for t in f.times] for f in found]) * often
+    rest = np.array([[t.memory + t.communication for t in f.times] for f in found]) @ often
+    scale = float(rest.max()) or 1.0
+    solved = linprog(
+        [*np.zeros(len(often)), -1.0],
+        A_ub=np.column_stack([-slopes / scale, np.ones(len(found))]),
+        b_ub=rest / scale,
+        bounds=[*[(0.0, 1.0)] * len(often), (None, None)],
+    )
+    return tuple(float(s) for s in solved.x[:-1]), float(solved.x[-1]) * scale
 
 
 def by_communication(least: float) -> Relax:
     """Communication among the assignments with the least matmul work, which is `least`."""
 
-    def relax(instance: Instance, limits: Limits) -> Relaxed:
+    def relax(instance: Instance, limits: Limits, best: float) -> Relaxed:
         traffic = alike(instance, TRAFFIC)
         still = instance.solve(traffic, limits)
         moved = weighed(instance, still, traffic)
         if work(instance, still) <= least * (1 + TOLERANCE):
-            return Relaxed(moved, moved, traffic, still, still)
+            return Relaxed(moved, moved, traffic, still)
         light = instance.solve(alike(instance, WORK), limits)
         if work(instance, light) > least * (1 + TOLERANCE):
             raise Infeasible
-        return Relaxed(moved, np.inf, traffic, still, light)
+        return Relaxed(moved, np.inf, traffic, still, [light])
 
     return relax
 

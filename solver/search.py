@@ -9,15 +9,16 @@ the most promising first, meshes and branches in one queue.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from heapq import heappop, heappush
 from itertools import count
-from typing import Literal
 
 import numpy as np
 
 from layoutc.dsl.program import Program
 from layoutc.solver import capacity
+from layoutc.solver.asked import Asked
 from layoutc.solver.branching import alike, halves
 from layoutc.solver.build import build
 from layoutc.solver.eliminate import TOLERANCE, Infeasible
@@ -35,19 +36,6 @@ from layoutc.solver.objectives import (
     work,
 )
 from layoutc.solver.problem import Problem
-
-Minimize = Literal["time", "communication"]
-
-
-@dataclass(frozen=True, slots=True)
-class Asked:
-    """What is sought: what is minimised, with moves weighed exactly or for `large` K; whether it
-    has to `fit` in memory; and how far from proven it may be, as a share of the best."""
-
-    minimize: Minimize = "time"
-    large: bool = False
-    fit: bool = True
-    gap: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,13 +79,13 @@ def search(program: Program, chips: int, machine: Machine, asked: Asked) -> Outc
 
     Raises `Infeasible` if no mesh has a layout for every tensor (and room for them).
     """
-    branches = list(_branches(program, chips, machine, asked))
+    roots = list(branches(program, chips, machine, asked))
     relax: Relax = ByTime()
     if asked.minimize == "communication":
-        relax = by_communication(least_work((n.instance, n.limits) for n in branches))
+        relax = by_communication(least_work((n.instance, n.limits) for n in roots))
     queue = _Queue(relax, asked)
-    queue.run(branches)
-    meshes = {id(n.instance): dict(n.instance.mesh) for n in branches}
+    queue.run(roots)
+    meshes = {id(n.instance): dict(n.instance.mesh) for n in roots}
     worse = [(v, meshes[i]) for i, v in queue.values.items() if v > queue.best * (1 + TOLERANCE)]
     proven = [a for a in queue.answers if a.proven] or queue.answers
     return Outcome(proven, queue.bound, sorted(worse, key=lambda pair: pair[0]))
@@ -122,7 +110,7 @@ def _as_good(instance: Instance, found: Found, answer: Answer) -> bool:
     return seconds(instance, found) <= answer.value * (1 + TOLERANCE)
 
 
-def _branches(program: Program, chips: int, machine: Machine, asked: Asked) -> Iterator[Node]:
+def branches(program: Program, chips: int, machine: Machine, asked: Asked) -> Iterator[Node]:
     """One for each mesh; axes of one chip that nobody names play no part in it."""
     named = named_axes(program)
     problems: dict[tuple[str, ...], Problem] = {}
@@ -151,12 +139,12 @@ class _Queue:
     heap: list[tuple[float, int, Node]] = field(default_factory=list)
     ticket: Iterator[int] = field(default_factory=count)
 
-    def run(self, branches: list[Node]) -> None:
+    def run(self, roots: list[Node]) -> None:
         """Looks into branches until none can be better than the best by more than the gap.
 
         Raises `Infeasible` if there is nothing in any.
         """
-        for node in branches:
+        for node in roots:
             self.push(node)
         while self.heap:
             bound, _, node = heappop(self.heap)
@@ -164,7 +152,7 @@ class _Queue:
                 self.bound = min(bound, self.best)
                 break
             try:
-                relaxed = self.relax(node.instance, node.limits)
+                relaxed = self.relax(node.instance, node.limits, self.best)
             except Infeasible:
                 continue
             self.settle(replace(node, bound=max(node.bound, relaxed.bound)), relaxed)
@@ -181,7 +169,7 @@ class _Queue:
         hopeless = node.bound > self.best * (1 + TOLERANCE)
         if hopeless and relaxed.value > self.next_best:
             return
-        parts = halves(node.instance, node.limits, relaxed.found, relaxed.other)
+        parts = halves(node.instance, node.limits, relaxed.found, relaxed.others)
         # Relaxations that store and share alike differ in nothing that is not additive.
         proven = relaxed.value <= node.bound * (1 + TOLERANCE) or parts is None
         if self.fits(node, relaxed):
@@ -194,7 +182,13 @@ class _Queue:
             parts = capacity.relieved(node.instance, node.limits, relaxed.found)
         if node.bound <= self.best * (1 + TOLERANCE):
             for limits in parts or ():
-                self.push(replace(node, limits=limits))
+                self.part(node, limits)
+
+    def part(self, node: Node, limits: Limits) -> None:
+        """A part of a branch, if there may be room for anything in it."""
+        with suppress(Infeasible):
+            kept = capacity.narrowed(node.instance, limits) if self.asked.fit else limits
+            self.push(replace(node, limits=kept))
 
     @property
     def next_best(self) -> float:

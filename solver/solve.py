@@ -8,6 +8,7 @@ from math import inf, prod
 
 from layoutc.dsl.program import Program
 from layoutc.solver import capacity
+from layoutc.solver.asked import Asked, Minimize
 from layoutc.solver.eliminate import TOLERANCE, Infeasible
 from layoutc.solver.fill import renamed_axes
 from layoutc.solver.formula import communication
@@ -15,7 +16,8 @@ from layoutc.solver.instance import Found
 from layoutc.solver.machine import Machine
 from layoutc.solver.meshes import Mesh, meshes, renamings, uneven
 from layoutc.solver.price import Prices, price
-from layoutc.solver.search import Answer, Asked, Minimize, search, tidied
+from layoutc.solver.search import Answer, search, tidied
+from layoutc.solver.shortage import shortage
 from layoutc.solver.unsolvable import Unsolvable, explain
 
 Passes = tuple[Program, ...]
@@ -91,6 +93,11 @@ class Plan:
         return sum(one.weight * one.prices.communication.seconds for one in self.passes)
 
     @property
+    def gap(self) -> float:
+        """By what share something might be better than this plan."""
+        return max(0.0, 1 - self.bound / self.value) if self.value else 0.0
+
+    @property
     def only(self) -> Pass:
         """The one pass of a plan for a program of one phase."""
         (one,) = self.passes
@@ -130,11 +137,17 @@ def solve(
     try:
         outcome = search(program, chips, machine, asked)
     except Infeasible:
-        raise explain(program, chips) from None
+        raise _unsolvable(program, chips, machine, asked) from None
     candidates = list(_worth_spelling(program, outcome.answers, machine))
     plan = _best(candidates, chips, machine, asked.minimize, outcome.bound)
     others = [Alternative(mesh, seconds) for seconds, mesh in outcome.others]
     return replace(plan, runner_up=others[0] if others and others[0].seconds < inf else None)
+
+
+def _unsolvable(program: Program, chips: int, machine: Machine, asked: Asked) -> Unsolvable:
+    """Memory, if that is what is short, else what does not divide."""
+    short = shortage(program, chips, machine) if asked.fit else None
+    return short or explain(program, chips)
 
 
 def objective(prices: Prices, minimize: Minimize) -> tuple[float, float]:
@@ -152,7 +165,7 @@ def _placed(program: Program, chips: int, machine: Machine, asked: Asked) -> Pla
     weighed = list(_weighed(program, chips, machine, asked))
     roomy = [(value, mesh) for value, mesh, fits in weighed if fits]
     if not roomy:
-        raise explain(program, chips)
+        raise _unsolvable(program, chips, machine, asked)
     best = min(value for value, _ in roomy)
     tied = [mesh for value, mesh in roomy if _equal(value, best)]
     worse = sorted((v for v in roomy if not _equal(v[0], best)), key=lambda pair: pair[0])

@@ -65,6 +65,7 @@ class Space:
         place: [nodes, axes], the number of the dim that an axis splits, WHOLE or PARTIAL.
         lists: [nodes, dims], the number of each dim's list of axes in `sequences`.
         partial: [nodes], a bit mask of the partial axes.
+        reading: [nodes, axes], when an axis is met: dim by dim, then if partial, then if whole.
     """
 
     WHOLE, PARTIAL = -1, -2
@@ -82,6 +83,8 @@ class Space:
         self.partial: Ints = np.array([self.mask(n.partial) for n in self.nodes])
         self.place: Ints = np.array([[_place(n, a) for a in axes] for n in self.nodes])
         self.place = self.place.reshape(len(self.nodes), len(axes))
+        reading = [_reading(n, axes) for n in self.nodes]
+        self.reading: Ints = np.array(reading).reshape(len(self.nodes), len(axes))
         self._edges: dict[Reduction, Edges] = {}
 
     def __len__(self) -> int:
@@ -229,6 +232,12 @@ def _place(node: Node, axis: str) -> int:
     if axis in node.partial:
         return Space.PARTIAL
     return next((i for i, s in enumerate(node.lists) if axis in s), Space.WHOLE)
+
+
+def _reading(node: Node, axes: tuple[str, ...]) -> tuple[int, ...]:
+    split = tuple(a for held in node.lists for a in held) + node.partial
+    order = (*split, *(a for a in axes if a not in split))
+    return tuple(order.index(a) for a in axes)
 
 
 def _landings(lists: Lists, axes: tuple[str, ...], able: tuple[int, ...]) -> Iterator[Lists]:

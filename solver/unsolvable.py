@@ -27,14 +27,7 @@ def explain(program: Program, chips: int) -> Unsolvable:
     found = list(meshes(program.axes, chips))
     if not found:
         return _no_mesh(program, chips)
-    best: list[tuple[str, str]] | None = None
-    where: Mesh = {}
-    for mesh in found:
-        faults = [
-            f for name, held in program.types.items() if (f := _fault(program, name, held, mesh))
-        ]
-        if best is None or len(faults) < len(best):
-            best, where = [(n, m) for n, m in faults], mesh
+    best, where = min(((_faults(program, mesh), mesh) for mesh in found), key=lambda f: len(f[0]))
     if not best:
         return _nothing_divides(program, chips)
     name, message = best[0]
@@ -43,6 +36,18 @@ def explain(program: Program, chips: int) -> Unsolvable:
     return Unsolvable(
         f"no mesh of {chips} chips fits every layout; {near}", _repair(program, chips), name
     )
+
+
+def _faults(program: Program, mesh: Mesh) -> list[tuple[str, str]]:
+    """What does not divide in what is written of the layouts, in any phase."""
+    found = []
+    for one in program.passes:
+        where = f" in {one.phase.name}" if len(program.phases) > 1 else ""
+        for name, held in one.types.items():
+            fault = _fault(one, name, held, mesh)
+            if fault:
+                found.append((name, fault[1] + where))
+    return found
 
 
 def _no_mesh(program: Program, chips: int) -> Unsolvable:
@@ -85,23 +90,25 @@ def _unspread(program: Program, name: str, held: Type, mesh: Mesh) -> tuple[str,
 
 def _repair(program: Program, chips: int) -> str:
     """The nearest numbers of chips, below and above, on which what is written divides."""
-    below = next((n for n in range(chips - 1, max(0, chips - REACH), -1) if _fits(program, n)), 0)
-    above = next((n for n in range(chips + 1, chips + REACH) if _fits(program, n)), 0)
+    below = next((n for n in range(chips - 1, max(0, chips - REACH), -1) if divides(program, n)), 0)
+    above = next((n for n in range(chips + 1, chips + REACH) if divides(program, n)), 0)
     near = " or ".join(str(n) for n in (below, above) if n)
     return f"{near} chip{'' if near == '1' else 's'} would do" if near else ""
 
 
-def _fits(program: Program, chips: int) -> bool:
-    return any(
-        not any(_fault(program, name, held, mesh) for name, held in program.types.items())
-        for mesh in meshes(program.axes, chips)
-    )
+def divides(program: Program, chips: int) -> bool:
+    """Whether what is written of the layouts divides on some mesh of so many chips."""
+    return any(not _faults(program, mesh) for mesh in meshes(program.axes, chips))
 
 
 def _nothing_divides(program: Program, chips: int) -> Unsolvable:
-    sizes = " ".join(f"{d}={s}" for d, s in program.dims.items())
+    sizes = "; ".join(_sizes(one) for one in program.passes)
     return Unsolvable(
         f"no mesh of {chips} chips has layouts that divide every dim ({sizes}) and satisfy every "
         "statement",
         _repair(program, chips),
     )
+
+
+def _sizes(program: Program) -> str:
+    return " ".join(f"{d}={s}" for d, s in program.dims.items())

@@ -9,8 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from layoutc import files, terminal, units
+from layoutc import files, terminal
 from layoutc.cli import main
+from layoutc.solver import units
 
 RIGHT = """\
 dims   B=8 E=16 F=32
