@@ -7,8 +7,10 @@ up in different orders differ in their last bits.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass
+from functools import cached_property
+from itertools import count
 from math import prod
 
 import numpy as np
@@ -63,42 +65,84 @@ def minimise(domains: dict[int, int], factors: Iterable[Factor]) -> tuple[dict[i
 
     `domains` gives each variable's number of values. Raises `Infeasible`.
     """
-    pool, steps = list(factors), []
-    constant = [t.costs for t in pool if not t.scope]
-    pool = [f for f in pool if f.scope]
-    work = {v: _work(v, pool, domains) for v in domains}
-    while work:
-        variable = min(work, key=work.__getitem__)
-        del work[variable]
-        mine = [f for f in pool if variable in f.scope]
-        pool = [f for f in pool if variable not in f.scope]
-        table, best = _eliminate(variable, mine, domains)
+    pool, steps = _Pool(domains), []
+    for factor in factors:
+        pool.add(_freed(factor, domains))
+    while pool.work:
+        variable = min(pool.work, key=pool.work.__getitem__)
+        table, best = _eliminate(variable, pool.without(variable), domains)
         steps.append(_Step(variable, table.scope, best))
-        if table.scope:
-            pool.append(table)
-        else:
-            constant.append(table.costs)
-        for touched in {v for f in mine for v in f.scope} & work.keys():
-            work[touched] = _work(touched, pool, domains)
-    total = tuple(sum(parts, np.zeros(())) for parts in zip(*constant, strict=True))
+        pool.add(table)
+        for touched in table.scope:
+            pool.weigh(touched)
+    total = tuple(sum(parts, np.zeros(())) for parts in zip(*pool.constant, strict=True))
     if not np.isfinite(total[0]):
         raise Infeasible
-    values: dict[int, int] = {}
+    values = {v: 0 for v, count in domains.items() if count == 1}
     for step in reversed(steps):
         values[step.variable] = int(step.best[tuple(values[v] for v in step.scope)])
     return values, total
 
 
-def _work(variable: int, pool: Sequence[Factor], domains: dict[int, int]) -> float:
+def _freed(factor: Factor, domains: dict[int, int]) -> Factor:
+    """A factor over the variables that have a choice."""
+    free = [i for i, v in enumerate(factor.scope) if domains[v] > 1]
+    if len(free) == len(factor.scope):
+        return factor
+    scope = tuple(factor.scope[i] for i in free)
+    if isinstance(factor, Rows) and len(free) > 1:
+        return Rows(scope, tuple(factor.columns[i] for i in free), factor.costs)
+    table = spread(factor, domains) if isinstance(factor, Rows) else factor
+    shape = tuple(domains[v] for v in scope)
+    return Table(scope, tuple(c.reshape(shape) for c in table.costs))
+
+
+class _Pool:
+    """The factors that are left, by their variables, and the `work` of eliminating each."""
+
+    def __init__(self, domains: dict[int, int]) -> None:
+        self.domains, self.tickets = domains, count()
+        self.constant: list[Costs] = []
+        self.touching: dict[int, dict[int, Factor]] = {
+            v: {} for v, number in domains.items() if number > 1
+        }
+
+    @cached_property
+    def work(self) -> dict[int, float]:
+        """Entries to look at if a variable went next, once all factors are there."""
+        return {v: _work(v, self.touching[v].values(), self.domains) for v in self.touching}
+
+    def add(self, factor: Factor) -> None:
+        ticket = next(self.tickets)
+        for variable in factor.scope:
+            self.touching[variable][ticket] = factor
+        if not factor.scope:
+            self.constant.append(factor.costs)
+
+    def without(self, variable: int) -> list[Factor]:
+        """Takes a variable out, and the factors that touch it, which are returned."""
+        del self.work[variable]
+        mine = self.touching.pop(variable)
+        for ticket, factor in mine.items():
+            for other in factor.scope:
+                if other != variable:
+                    del self.touching[other][ticket]
+        return list(mine.values())
+
+    def weigh(self, variable: int) -> None:
+        """Work anew, after what touches a variable has changed."""
+        self.work[variable] = _work(variable, self.touching[variable].values(), self.domains)
+
+
+def _work(variable: int, mine: Collection[Factor], domains: dict[int, int]) -> float:
     """Entries to look at if `variable` went next; rows that need not be spread out count once."""
-    mine = [f for f in pool if variable in f.scope]
     if _stays_sparse(variable, mine):
         return sum(len(f.columns[0]) for f in mine if isinstance(f, Rows))
     scope = {v for f in mine for v in f.scope}
     return prod(float(domains[v]) for v in scope)
 
 
-def _stays_sparse(variable: int, mine: Sequence[Factor]) -> bool:
+def _stays_sparse(variable: int, mine: Iterable[Factor]) -> bool:
     rows = [f for f in mine if isinstance(f, Rows)]
     return len(rows) == 1 and all(f.scope == (variable,) for f in mine if isinstance(f, Table))
 
@@ -183,13 +227,13 @@ def spread(rows: Rows, domains: dict[int, int]) -> Table:
 def lexmin(costs: Costs) -> tuple[Costs, Ints]:
     """The least tuple along the last axis, and where it stands (the first of equals)."""
     first = costs[0]
-    best = first.argmin(axis=-1)
-    if len(costs) > 1:
-        tied = first <= _slack(first.min(axis=-1, keepdims=True))
-        for cost in costs[1:]:
-            masked = np.where(tied, cost, np.inf)
-            tied &= masked <= _slack(masked.min(axis=-1, keepdims=True))
-        best = tied.argmax(axis=-1)
+    if len(costs) == 1:
+        return (first.min(axis=-1),), first.argmin(axis=-1)
+    tied = first <= _slack(first.min(axis=-1, keepdims=True))
+    for cost in costs[1:]:
+        masked = np.where(tied, cost, np.inf)
+        tied &= masked <= _slack(masked.min(axis=-1, keepdims=True))
+    best = tied.argmax(axis=-1)
     found = tuple(
         np.take_along_axis(np.broadcast_to(c, first.shape), best[..., None], -1)[..., 0]
         for c in costs

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import cache, reduce
 
 import numpy as np
 
@@ -40,52 +41,26 @@ class Fan:
 
     # Bounds: the least over all trees, one end being held.
 
-    def message(self, at: int, known: Sequence[Floats]) -> Floats:
-        """[nodes of the end `at`], the least of a tree and of what the other ends add to it."""
-        if len(self.scope) == 2:
-            end = self.routes.spread(self.nodes[1 - at], known[1 - at])
-            step = self.routes.pushed if at else self.routes.pulled
-            return step(end, self.rate)[self.routes.place[self.nodes[at]]]
-        others = [i for i in self.leaves if i != at]
-        below = self._below(known, others)
-        if at == 0:
-            found = below[_mask(others)]
-        else:
-            found = self._above(known, below, others)[_mask(others)]
-        return found[self.routes.place[self.nodes[at]]]
+    def direct(self) -> Floats | None:
+        """[root, leaf], where there is one leaf and few layouts to pass through."""
+        ways = self.routes.ways(self.rate) if len(self.scope) == 2 else None
+        if ways is None:
+            return None
+        root, leaf = (self.routes.place[n] for n in self.nodes)
+        return ways[np.ix_(root, leaf)]
+
+    def tell(self, to: Sequence[int], known: Sequence[Floats]) -> list[Floats]:
+        """For each end of `to`, [nodes of the end], the least of a tree and of what the other
+        ends add to it."""
+        trees, full = _Parts(self, known), _mask(self.leaves)
+        found = [trees.above(full ^ 1 << at) if at else trees.below(full) for at in to]
+        return [f[self.routes.place[self.nodes[at]]] for f, at in zip(found, to, strict=True)]
 
     def through(self, known: Sequence[Floats]) -> Floats:
         """[layouts of the routes], the least of a tree that passes through each."""
-        leaves = list(self.leaves)
-        below = self._below(known, leaves)
-        above = self._above(known, below, leaves)
-        full = _mask(leaves)
-        ways = [above[s] + below[full ^ s] for s in above if full ^ s]
-        return np.asarray(np.minimum.reduce(ways))
-
-    def _below(self, known: Sequence[Floats], leaves: Sequence[int]) -> dict[int, Floats]:
-        """For each set of leaves, [layouts]: the least tree from there to all of them."""
-        found: dict[int, Floats] = {0: np.zeros(len(self.routes.starts))}
-        for leaf in leaves:
-            ends = self.routes.spread(self.nodes[leaf], known[leaf])
-            found[1 << leaf] = self.routes.pulled(ends, self.rate)
-        for chosen in _by_size(leaves):
-            halves = [found[s] + found[chosen ^ s] for s in _halves(chosen)]
-            if halves:
-                found[chosen] = self.routes.pulled(np.minimum.reduce(halves), self.rate)
-        return found
-
-    def _above(
-        self, known: Sequence[Floats], below: dict[int, Floats], leaves: Sequence[int]
-    ) -> dict[int, Floats]:
-        """For each set of leaves, [layouts]: the least way from the root that serves them on
-        the way."""
-        start = self.routes.spread(self.nodes[0], known[0])
-        found = {0: self.routes.pushed(start, self.rate)}
-        for chosen in _by_size(leaves):
-            served = [found[chosen ^ s] + below[s] for s in _parts(chosen)]
-            found[chosen] = self.routes.pushed(np.minimum.reduce(served), self.rate)
-        return found
+        trees, full = _Parts(self, known), _mask(self.leaves)
+        ways = [trees.above(full ^ s) + trees.below(s) for s in _parts(full)]
+        return _minimum(ways)
 
     # Written out, for few layouts.
 
@@ -138,8 +113,10 @@ class Fan:
 
         Layouts that are the same as the one before need no edge.
         """
-        if len(ends) == 1:
+        if len(set(ends)) == 1:
             return ()
+        if len(ends) == 2:
+            return ((ends[0], ends[1]),)
         known = [np.zeros(1)] * len(ends)
         fixed = Fan(self.scope, tuple(np.array([e]) for e in ends), self.routes, self.rate)
         passing = fixed.through(known)
@@ -147,6 +124,39 @@ class Fan:
         slack = abs(least) * 1e-9
         via = self.routes.layouts[np.flatnonzero(passing <= least + slack)]
         return tuple(dict.fromkeys(_Tree(self, list(ends), via).edges()))
+
+
+class _Parts:
+    """The least parts of trees, by the sets of leaves that they serve; each is found once.
+
+    What an end adds counts only in the parts that reach it.
+    """
+
+    def __init__(self, fan: Fan, known: Sequence[Floats]) -> None:
+        self.fan, self.known = fan, known
+        self._below: dict[int, Floats] = {}
+        self._above: dict[int, Floats] = {}
+
+    def below(self, chosen: int) -> Floats:
+        """[layouts], the least tree from there to all leaves of a set that is not empty."""
+        found = self._below.get(chosen)
+        if found is None:
+            halves = [self.below(s) + self.below(chosen ^ s) for s in _halves(chosen)]
+            best = _minimum(halves) if halves else self._end(chosen.bit_length() - 1)
+            found = self._below[chosen] = self.fan.routes.pulled(best, self.fan.rate)
+        return found
+
+    def above(self, chosen: int) -> Floats:
+        """[layouts], the least way from the root that serves a set of leaves on the way."""
+        found = self._above.get(chosen)
+        if found is None:
+            served = [self.above(chosen ^ s) + self.below(s) for s in _parts(chosen)]
+            best = _minimum(served) if served else self._end(0)
+            found = self._above[chosen] = self.fan.routes.pushed(best, self.fan.rate)
+        return found
+
+    def _end(self, at: int) -> Floats:
+        return self.fan.routes.spread(self.fan.nodes[at], self.known[at])
 
 
 class _Tree:
@@ -208,18 +218,21 @@ def _by_size(leaves: Sequence[int]) -> list[int]:
     return sorted(_parts(_mask(leaves)), key=lambda m: (m.bit_count(), m))
 
 
-def _parts(mask: int) -> Iterator[int]:
-    """Every part of a set but the empty one."""
-    part = mask
-    while part:
-        yield part
-        part = (part - 1) & mask
+@cache
+def _parts(mask: int) -> tuple[int, ...]:
+    """Every part of a set but the empty one, the set itself first."""
+    return tuple(part for part in range(mask, 0, -1) if part & mask == part)
 
 
-def _halves(mask: int) -> Iterator[int]:
+@cache
+def _halves(mask: int) -> tuple[int, ...]:
     """Each way of cutting a set in two, once: the half with its least member."""
-    least = mask & -mask
-    yield from (p for p in _parts(mask) if p & least and p != mask)
+    return tuple(part for part in _parts(mask)[1:] if part & mask & -mask)
+
+
+def _minimum(options: Sequence[Floats]) -> Floats:
+    """The least of several, place by place."""
+    return reduce(np.minimum, options)
 
 
 def _joined(one: Costs, of_one: int, other: Costs, of_other: int, leaves: Sequence[int]) -> Costs:

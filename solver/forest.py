@@ -5,87 +5,59 @@ copy of the variable that need not agree with the original: what is left is a fo
 two passes of messages give the exact minimum for each value of each variable. Letting copies
 disagree can only make things cheaper, so that these minima bound the problem from below.
 
-Copies share the cost of their variable. What one pays more for a value than the others do is taken
-off it and put on them: the sum stays the same, and the bound rises, to that of the linear
-relaxation of the problem, which most often is the least cost itself.
+Copies share the cost of their variable: what is taken off one is put on the others, so that the
+sum stays the same. `layoutc.solver.ascent` lets them share it so that the bound is the greatest.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 import numpy as np
 
-from layoutc.solver.eliminate import Factor, Rows
 from layoutc.solver.fan import Fan
+from layoutc.solver.messages import Bounded, Teller, teller
 from layoutc.solver.space import Floats
-
-Bounded = Factor | Fan
 
 
 @dataclass(frozen=True, slots=True)
 class Bounds:
-    """Lower bounds of the first component of the cost, by what is chosen.
+    """Lower bounds of the first component of the cost: of all, and for each value of each
+    variable."""
 
-    `values` has [values] for each variable; `through` has for the number of each fan of several
-    leaves [layouts], what a solution costs at least whose tree passes through a layout. `least`
-    bounds all.
-    """
-
-    values: dict[int, Floats]
-    through: dict[int, Floats]
     least: float
+    values: dict[int, Floats]
 
-
-STEP = 0.75
-"""How much of their difference copies even out at once: more would overshoot where several do."""
-
-ROUNDS = 200
-"""How often copies are brought to agree at most."""
-
-PATIENCE = 6
-"""Rounds that may pass without a gain that is worth one."""
-
-WORTH = 1e-5
-"""The least gain of the bound, as a share of it, for which a round is worth its time."""
-
-
-def raised(forest: Forest, ceiling: float = np.inf) -> Bounds:
-    """The bounds when copies have been made to agree as far as that helps, or up to `ceiling`."""
-    best, waited, mark = forest.passed(), 0, 0.0
-    for _ in range(ROUNDS if forest.copies else 0):
-        if not np.isfinite(best.least) or best.least > ceiling or waited > PATIENCE:
-            break
-        forest.agree()
-        found = forest.passed()
-        if found.least > best.least:
-            best = found
-        waited += 1
-        if best.least > mark + WORTH * abs(mark):
-            waited, mark = 0, best.least
-    return forest.bounds(best)
-
-
-def _less(total: Floats, part: Floats) -> Floats:
-    """`total` without `part`; what the part forbids stays forbidden, which is no matter."""
-    return np.where(np.isfinite(part), total - np.where(np.isfinite(part), part, 0), np.inf)
+    def raised(self, other: Bounds) -> Bounds:
+        """The higher of two bounds, each by each: both hold."""
+        values = {v: np.maximum(b, other.values[v]) for v, b in self.values.items()}
+        return Bounds(max(self.least, other.least), values)
 
 
 @dataclass(frozen=True, slots=True)
-class _Passed:
-    """What a pass of messages leaves: for each node the minima over all that hangs together with
-    it, the messages of factors to nodes, and the sum of the least of each tree."""
+class _Link:
+    """A factor in the forest: its number, the nodes of its scope, and the one of them through
+    which it hangs from the root."""
 
-    sums: dict[int, Floats]
-    said: dict[tuple[int, int], Floats]
-    least: float
+    number: int
+    nodes: tuple[int, ...]
+    head: int
+
+    @property
+    def tails(self) -> list[int]:
+        """The nodes that hang from it."""
+        return [n for n in self.nodes if n != self.head]
 
 
 @dataclass
 class Forest:
-    """Variables (and copies) as nodes; each factor joins the nodes of its scope."""
+    """Variables (and copies) as nodes; each factor joins the nodes of its scope.
+
+    Only what lies between copies changes from one pass to the next: messages from branches in
+    which nothing is copied are passed once, and none go there until bounds are asked for.
+    """
 
     factors: Sequence[Bounded]
     sizes: dict[int, int]
@@ -94,11 +66,22 @@ class Forest:
     touching: dict[int, list[int]] = field(default_factory=dict)
     roots: list[int] = field(default_factory=list)
     root_of: dict[int, int] = field(default_factory=dict)
-    order: list[tuple[int, int]] = field(default_factory=list)
-    """Factors with the node through which they hang from the root, from the root outwards."""
+    order: list[_Link] = field(default_factory=list)
+    """From the root outwards."""
     offsets: dict[int, Floats] = field(default_factory=dict)
     """What copies of a variable owe each other: for each value they add up to nothing."""
-    sums: dict[int, Floats] = field(default_factory=dict)
+    said: dict[tuple[int, int], Floats] = field(default_factory=dict)
+    """The messages of factors to nodes, those of the last pass."""
+    live: list[_Link] = field(default_factory=list)
+    """The factors of `order` from which copies hang."""
+    still: list[_Link] = field(default_factory=list)
+    """The others, from the leaves inwards."""
+    leading: set[int] = field(default_factory=set)
+    """The nodes that are copies, or from which copies hang."""
+    nothing: dict[int, Floats] = field(default_factory=dict)
+    """For each node what it knows as long as it is told nothing."""
+    tellers: list[Teller] = field(default_factory=list)
+    """Each factor in the shape in which it is asked for messages."""
 
     @classmethod
     def of(cls, domains: dict[int, int], factors: Sequence[Bounded]) -> Forest:
@@ -108,6 +91,10 @@ class Forest:
             for node in scope:
                 forest.touching.setdefault(node, []).append(number)
         forest._walk()
+        forest.tellers = [teller(factor) for factor in factors]
+        forest.nothing = {node: np.zeros(size) for node, size in forest.sizes.items()}
+        forest._part()
+        forest.settle()
         return forest
 
     def _copy_where_cyclic(self) -> None:
@@ -134,9 +121,9 @@ class Forest:
             self.scopes.append(tuple(scope))
 
     def _walk(self) -> None:
-        """The order in which messages go out from the roots."""
+        """The order in which messages go out from the roots: copies, where there are any."""
         seen: set[int] = set()
-        for root in self.sizes:
+        for root in sorted(self.sizes, key=lambda n: self.original[n] not in self.copies):
             if root in self.root_of:
                 continue
             self.roots.append(root)
@@ -148,11 +135,10 @@ class Forest:
                     if number in seen:
                         continue
                     seen.add(number)
-                    self.order.append((number, node))
-                    for other in self.scopes[number]:
-                        if other != node:
-                            self.root_of[other] = root
-                            queue.append(other)
+                    link = _Link(number, self.scopes[number], node)
+                    self.order.append(link)
+                    self.root_of.update(dict.fromkeys(link.tails, root))
+                    queue += link.tails
 
     @cached_property
     def copies(self) -> dict[int, list[int]]:
@@ -162,74 +148,90 @@ class Forest:
             found.setdefault(variable, []).append(node)
         return {v: nodes for v, nodes in found.items() if len(nodes) > 1}
 
-    def agree(self) -> None:
-        """Lets the copies of each variable pay alike for each value."""
-        for nodes in self.copies.values():
-            beliefs = [self.sums[n] for n in nodes]
-            never = ~np.logical_and.reduce([np.isfinite(b) for b in beliefs])
-            mean = sum(np.where(never, 0, b) for b in beliefs) / len(nodes)
-            for node, belief in zip(nodes, beliefs, strict=True):
-                owed = np.where(never, np.inf, STEP * (mean - np.where(never, 0, belief)))
-                self.offsets[node] = self.offsets.get(node, 0) + owed
+    # Messages.
 
-    def passed(self) -> _Passed:
-        """Messages to the roots and back, with the offsets as they are."""
-        said: dict[tuple[int, int], Floats] = {}
-        sums = {node: np.zeros(size) for node, size in self.sizes.items()}
-        for node, offset in self.offsets.items():
-            sums[node] = sums[node] + offset
-        for number, node in reversed(self.order):
-            said[number, node] = self._message(number, node, sums)
-            sums[node] = sums[node] + said[number, node]
-        for number, node in self.order:
-            # What the node knows from everyone but this factor goes on to the others.
-            inward = {node: _less(sums[node], said[number, node])}
-            known = {n: inward.get(n, sums[n]) for n in self.scopes[number]}
-            for n in self.scopes[number]:
-                if n != node:
-                    said[number, n] = self._message(number, n, known)
-            for n in self.scopes[number]:
-                if n != node:
-                    sums[n] = sums[n] + said[number, n]
-        self.sums = sums
-        return _Passed(sums, said, sum(float(sums[root].min()) for root in self.roots))
+    def _part(self) -> None:
+        """Finds the factors whose messages change as copies agree, and those that stay still."""
+        self.leading = {node for nodes in self.copies.values() for node in nodes}
+        for link in reversed(self.order):
+            if self.leading.isdisjoint(link.tails):
+                self.still.append(link)
+            else:
+                self.leading.add(link.head)
+                self.live.append(link)
+        self.live.reverse()
 
-    def bounds(self, passed: _Passed) -> Bounds:
-        """What a pass proves."""
-        least, sums = passed.least, passed.sums
-        others = {root: least - float(sums[root].min()) for root in self.roots}
-        if not np.isfinite(least):
-            others = dict.fromkeys(self.roots, np.inf)
+    def settle(self) -> None:
+        """Passes the messages that stay as they are."""
+        for link in self.still:
+            self._tell(link, [link.head])
+
+    def known(self, node: int, but: int = -1) -> Floats:
+        """[values], what a node has been told, by all factors or all but one."""
+        total = self.offsets.get(node, self.nothing[node])
+        for number in self.touching.get(node, ()):
+            if number != but:
+                total = total + self.said[number, node]
+        return total
+
+    def _tell(self, link: _Link, to: Sequence[int]) -> None:
+        """Passes a factor's messages to some of its nodes.
+
+        What is known of the nodes that are told counts for nothing, and may not be known yet.
+        """
+        if not to:
+            return
+        known = [self.nothing[n] if [n] == to else self.known(n, link.number) for n in link.nodes]
+        places = [link.nodes.index(n) for n in to]
+        for node, told in zip(to, self.tellers[link.number].tell(places, known), strict=True):
+            self.said[link.number, node] = told
+
+    def passed(self) -> float:
+        """Messages to the roots and back between copies; the least cost that this proves."""
+        for link in reversed(self.live):
+            self._tell(link, [link.head])
+        for link in self.live:
+            self._tell(link, [n for n in link.tails if n in self.leading])
+        return self.least()
+
+    def least(self) -> float:
+        """The sum of the least of each tree."""
+        return sum(float(self.known(root).min()) for root in self.roots)
+
+    def apart(self) -> Forest:
+        """The same forest, which goes its own way from here."""
+        return replace(self, offsets=dict(self.offsets), said=dict(self.said))
+
+    def owe(self, node: int, costs: Floats) -> None:
+        """Puts costs on the values of a node."""
+        self.offsets[node] = self.offsets.get(node, self.nothing[node]) + costs
+
+    # Bounds.
+
+    def bounds(self) -> Bounds:
+        """What the last pass proves, once its messages have reached every branch."""
+        for link in self.order:
+            self._tell(link, [n for n in link.tails if n not in self.leading])
+        least = self.least()
         values: dict[int, Floats] = {}
-        for node, belief in sums.items():
-            original, rest = self.original[node], others[self.root_of[node]]
-            values[original] = np.maximum(values.get(original, -np.inf), belief + rest)
-        through = {}
-        for number, factor in enumerate(self.factors):
-            if isinstance(factor, Fan) and len(factor.scope) > 2 and np.isfinite(least):
-                scope = self.scopes[number]
-                known = [_less(sums[n], passed.said[number, n]) for n in scope]
-                through[number] = factor.through(known) + others[self.root_of[scope[0]]]
-        return Bounds(values, through, least)
+        for node, original in self.original.items():
+            bound = self.known(node) + self._rest(node)
+            values[original] = np.maximum(values.get(original, bound), bound)
+        return Bounds(least, values)
 
-    def _message(self, number: int, node: int, known: dict[int, Floats]) -> Floats:
-        """The least cost of a factor and of what hangs from its other nodes."""
-        factor, scope = self.factors[number], self.scopes[number]
-        at = scope.index(node)
-        if isinstance(factor, Fan):
-            return factor.message(at, [known[n] for n in scope])
-        if isinstance(factor, Rows):
-            total = factor.costs[0]
-            for other, column in zip(scope, factor.columns, strict=True):
-                if other != node:
-                    total = total + known[other][column]
-            least = np.full(self.sizes[node], np.inf)
-            np.minimum.at(least, factor.columns[at], total)
-            return least
-        total = factor.costs[0]
-        for axis, other in enumerate(scope):
-            if other != node:
-                shape = [1] * len(scope)
-                shape[axis] = -1
-                total = total + known[other].reshape(shape)
-        return np.asarray(total.min(axis=tuple(i for i in range(len(scope)) if i != at)))
+    def through(self) -> dict[int, Floats]:
+        """For the number of each fan of several leaves, [layouts], what a solution costs at
+        least whose tree passes through a layout; after `bounds`."""
+        found = {}
+        for number, factor in enumerate(self.factors):
+            if isinstance(factor, Fan) and len(factor.scope) > 2:
+                nodes = self.scopes[number]
+                known = [self.known(n, number) for n in nodes]
+                found[number] = factor.through(known) + self._rest(nodes[0])
+        return found
+
+    def _rest(self, node: int) -> float:
+        """The least of all trees but the one of a node."""
+        return sum(
+            float(self.known(root).min()) for root in self.roots if root != self.root_of[node]
+        )

@@ -14,8 +14,8 @@ import numpy as np
 from layoutc.dsl.shape import Reduction
 from layoutc.solver.eliminate import Costs, Infeasible, Rows, Table
 from layoutc.solver.fan import Edge, Fan
-from layoutc.solver.forest import Bounded
 from layoutc.solver.machine import Machine
+from layoutc.solver.messages import Bounded
 from layoutc.solver.problem import Problem, Step, Value
 from layoutc.solver.relations import Flags
 from layoutc.solver.relax import minimise_near
@@ -192,10 +192,15 @@ class Instance:
     # Solving.
 
     def solve(
-        self, shares: Sequence[Weights], limits: Limits = Limits(), tidy: bool = False
+        self,
+        shares: Sequence[Weights],
+        limits: Limits = Limits(),
+        tidy: bool = False,
+        ceiling: float = np.inf,
     ) -> Found:
         """The assignment that minimises the weighted sum: `shares` has the weights of each part,
-        which count as often as it runs. Raises `Infeasible`.
+        which count as often as it runs. Raises `Infeasible`, also where the sum is found to be
+        above `ceiling` at the least.
 
         `tidy` settles ties: less memory, then fewer statements, then hidden dims before tokens,
         then axes in order. It takes several times as long.
@@ -208,7 +213,7 @@ class Instance:
         if tidy or any(w.held for w in weights):
             factors += self._read(weights, domains, tidy)
         factors += [fan for fan in fans if len(fan.scope) > 1]
-        places, _ = minimise_near({v: len(d) for v, d in domains.items()}, factors)
+        places, _ = minimise_near({v: len(d) for v, d in domains.items()}, factors, ceiling)
         nodes = {v: int(domains[v][i]) for v, i in places.items()}
         trees = tuple(fan.tree([nodes[v] for v in fan.scope]) for fan in fans)
         return self._found(nodes, trees)

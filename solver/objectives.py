@@ -36,7 +36,7 @@ class Relaxed:
 
 
 Relax = Callable[[Instance, Limits, float], Relaxed]
-"""A branch relaxed, as far as that is worth it when so good a value is known."""
+"""Raises `Infeasible` where a branch is found to hold nothing up to a ceiling."""
 
 TRIES = 8
 """How many shares are tried on a branch before it is parted."""
@@ -70,16 +70,16 @@ class ByTime:
     def __init__(self) -> None:
         self.last: tuple[float, ...] = ()
 
-    def __call__(self, instance: Instance, limits: Limits, best: float) -> Relaxed:
+    def __call__(self, instance: Instance, limits: Limits, ceiling: float) -> Relaxed:
         shares = self.last or (1.0,) * len(instance.frequency)
         tried: list[tuple[tuple[float, ...], Found]] = []
         bound = promised = 0.0
         for _ in range(TRIES):
-            found = instance.solve(tuple(map(_weights, shares)), limits)
+            found = instance.solve(tuple(map(_weights, shares)), limits, ceiling=ceiling)
             tried.append((shares, found))
             bound = max(bound, _sum(instance, found, shares))
             value = min(seconds(instance, f) for _, f in tried)
-            if value <= bound * (1 + TOLERANCE) or bound > best * (1 + TOLERANCE):
+            if value <= bound * (1 + TOLERANCE) or bound > ceiling:
                 break
             shares, promised = _most(instance, [f for _, f in tried])
             if promised <= bound * (1 + TOLERANCE):
@@ -139,9 +139,9 @@ def _most_of_several(instance: Instance, found: list[Found]) -> tuple[tuple[floa
 def by_communication(least: float) -> Relax:
     """Communication among the assignments with the least matmul work, which is `least`."""
 
-    def relax(instance: Instance, limits: Limits, best: float) -> Relaxed:
+    def relax(instance: Instance, limits: Limits, ceiling: float) -> Relaxed:
         traffic = alike(instance, TRAFFIC)
-        still = instance.solve(traffic, limits)
+        still = instance.solve(traffic, limits, ceiling=ceiling)
         moved = weighed(instance, still, traffic)
         if work(instance, still) <= least * (1 + TOLERANCE):
             return Relaxed(moved, moved, traffic, still)

@@ -1,180 +1,151 @@
 """Exact minimisation near lower bounds: values that are above a known cost are not looked at.
 
-Bounds come from `layoutc.solver.forest`. What is left of the domains is small, and elimination
-(`layoutc.solver.eliminate`) finds the least cost in it, which is the least of all.
+Bounds come from `layoutc.solver.forest` and rise as `layoutc.solver.ascent` goes on. As soon as
+they leave little of the domains, elimination (`layoutc.solver.narrow`) finds the least cost in
+what is left, which is the least of all.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from math import prod
+from dataclasses import dataclass
 
 import numpy as np
 
-from layoutc.solver.eliminate import Costs, Factor, Infeasible, Rows, Table, minimise
+from layoutc.solver.ascent import Ascent
+from layoutc.solver.eliminate import Infeasible
 from layoutc.solver.fan import Fan
-from layoutc.solver.forest import Bounded, Bounds, Forest, raised
-from layoutc.solver.space import Ints
+from layoutc.solver.forest import Bounds, Forest
+from layoutc.solver.guess import guessed
+from layoutc.solver.messages import Bounded
+from layoutc.solver.narrow import Solution, within, work
 
+ROUNDS = 200
+"""How often copies are brought to agree at most."""
 
-def bounds(domains: dict[int, int], factors: Sequence[Bounded], ceiling: float = np.inf) -> Bounds:
-    """The bounds of a problem, as good as they come, or up to `ceiling`."""
-    return raised(Forest.of(domains, factors), ceiling)
+PATIENCE = 6
+"""Rounds that may pass without a gain that is worth one."""
 
+WORTH = 1e-9
+"""The least gain of the bound, as a share of it, for which a round is worth its time."""
 
-def minimise_near(
-    domains: dict[int, int], factors: Sequence[Bounded], ceiling: float = np.inf
-) -> tuple[dict[int, int], Costs]:
-    """What `minimise` finds, looking only at values whose bounds are near the least.
+EVERY = 2
+"""After so many rounds, what they leave is looked at."""
 
-    What is left out costs more than the threshold: a minimum below it is the minimum of all.
-    Raises `Infeasible`, also where nothing below `ceiling` is to be had.
-    """
-    forest = Forest.of(domains, factors)
-    bound = forest.bounds(forest.passed())
-    if not np.isfinite(bound.least) or bound.least > ceiling:
-        raise Infeasible
-    if forest.copies:
-        at_once = _easily(bound, domains, factors)
-        if at_once is not None:
-            return at_once
-        bound = raised(forest, ceiling)
-        if bound.least > ceiling:
-            raise Infeasible
-        guess = _guessed(forest, bound, domains, factors)
-        if guess is not None:
-            return guess
-    return _near(bound, domains, factors)
+AHEAD = 2.0
+"""How many times the gain of the last rounds the least may still lie above the bound: rounds
+halve the distance, so that what they have yet to gain is about what the last ones gained."""
 
-
-EASY = 1e6
+EASY = 2e6
 """Where elimination has to look at so few numbers, it takes less time than better bounds."""
 
-
-def _easily(
-    bound: Bounds, domains: dict[int, int], factors: Sequence[Bounded]
-) -> tuple[dict[int, int], Costs] | None:
-    """A solution that the first bounds are good enough to find."""
-    for slack in WIDENING[:2]:
-        threshold = bound.least * (1 + slack)
-        if _work(bound, threshold, factors) > EASY:
-            return None
-        try:
-            values, costs = _within(threshold, bound, domains, factors)
-        except Infeasible:
-            continue
-        if costs[0] <= threshold:
-            return values, costs
-    return None
-
-
-ROUNDING = 1e-10
+ROUNDING = 1e-9
 """How far bounds may be off, as a share: they are sums of many numbers."""
 
-
-def _near(
-    bound: Bounds, domains: dict[int, int], factors: Sequence[Bounded]
-) -> tuple[dict[int, int], Costs]:
-    least = bound.least
-    for slack in WIDENING:
-        threshold = least + abs(least) * slack
-        try:
-            values, costs = _within(threshold, bound, domains, factors)
-        except Infeasible:
-            continue
-        found = float(costs[0])
-        if found <= threshold:
-            return values, costs
-        return _within(found + abs(found) * ROUNDING, bound, domains, factors)
-    raise Infeasible
-
-
-def _work(bound: Bounds, threshold: float, factors: Sequence[Bounded]) -> float:
-    """How many numbers elimination looks at if values within `threshold` are left."""
-    kept = {v: float((b <= threshold).sum()) for v, b in bound.values.items()}
-    scopes = [frozenset(f.scope) for f in factors]
-    work = 0.0
-    while kept:
-        unions = {v: frozenset().union(*(s for s in scopes if v in s)) | {v} for v in kept}
-        sizes = {v: prod(kept.get(u, 1.0) for u in union) for v, union in unions.items()}
-        least = min(sizes, key=sizes.__getitem__)
-        work += sizes[least]
-        scopes = [s for s in scopes if least not in s] + [unions[least] - {least}]
-        del kept[least]
-    return work
-
+NOISE = 1e-14
+"""And how far as a share of the largest of them, which matters where the least is nothing."""
 
 PROVEN = 1e-11
 """What meets its bound so closely, as a share of it, is the least."""
 
-NUDGE = 1e-4
-"""How much costs are changed, as a share, so that of equals one is the best."""
-
-
-def _guessed(
-    forest: Forest, bound: Bounds, domains: dict[int, int], factors: Sequence[Bounded]
-) -> tuple[dict[int, int], Costs] | None:
-    """A solution that meets its bound, found in a problem in which little is equal.
-
-    Equal solutions, and there are as many as axes can be renamed, keep many values near the
-    least. With every value's cost nudged by a little of its own, few are left. None where ties
-    are to be settled, or where the bound is not met.
-    """
-    if any(len(f.costs) > 1 for f in factors if not isinstance(f, Fan)):
-        return None
-    nudges = np.random.default_rng(0)
-    size = abs(bound.least) * NUDGE / len(domains)
-    for variable, count in domains.items():
-        owed = size * nudges.random(count)
-        forest.offsets[variable] = forest.offsets.get(variable, 0) + owed
-    nudged = raised(forest)
-    for slack in (1e-8, 1e-6, NUDGE):
-        try:
-            values, costs = _within(nudged.least * (1 + slack), nudged, domains, factors)
-        except Infeasible:
-            continue
-        return (values, costs) if costs[0] <= bound.least * (1 + PROVEN) else None
-    return None
-
-
 WIDENING = (1e-9, 1e-3, 0.02, 0.2, 2.0, np.inf)
-"""How far above the bound to look, one after the other until there is anything."""
+"""How far above the bound to look at last, one after the other until there is anything."""
 
 
-def _within(
-    threshold: float, bound: Bounds, domains: dict[int, int], factors: Sequence[Bounded]
-) -> tuple[dict[int, int], Costs]:
-    """Minimises over the values whose bounds are within `threshold`."""
-    kept = {v: np.flatnonzero(bound.values[v] <= threshold) for v in domains}
-    if not all(len(k) for k in kept.values()):
+def minimise_near(
+    domains: dict[int, int], factors: Sequence[Bounded], ceiling: float = np.inf
+) -> Solution:
+    """What `minimise` finds, looking only at values whose bounds are near the least.
+
+    What is left out costs more than the threshold: a minimum below it is the minimum of all.
+    Raises `Infeasible`, also where nothing up to `ceiling` is to be had.
+    """
+    forest = Forest.of(domains, factors)
+    least = forest.passed()
+    near = _Near(forest, ceiling, forest.bounds())
+    near.prove(least)
+    return near.rising() or near.guessing() or near.widening()
+
+
+@dataclass
+class _Near:
+    """A problem as a forest, what has been proven of it, and what the best is known to be up to."""
+
+    forest: Forest
+    cap: float
+    bound: Bounds
+
+    def __post_init__(self) -> None:
+        largest = max(float(b[np.isfinite(b)].max(initial=0.0)) for b in self.bound.values.values())
+        self.noise = largest * NOISE
+
+    def _above(self, cost: float) -> float:
+        """A threshold that bounds of what costs so much do not exceed."""
+        return cost + abs(cost) * ROUNDING + self.noise
+
+    def prove(self, least: float) -> None:
+        """Gives up where nothing up to the cap can be had."""
+        if least > self.cap or least == np.inf:
+            raise Infeasible
+
+    def rising(self) -> Solution | None:
+        """The least, if little enough is left to look at before the bound stops rising."""
+        ascent, marks = Ascent(self.forest), [self.bound.least]
+        gain = abs(self.bound.least)
+        while True:
+            solution = self._tried(self.bound.least + AHEAD * gain, EASY)
+            if solution or not self.forest.copies or _flat(marks):
+                return solution
+            for _ in range(EVERY):
+                marks.append(max(marks[-1], ascent.round()))
+                self.prove(marks[-1])
+            self.bound = self.bound.raised(self.forest.bounds())
+            gain = marks[-1] - marks[-1 - EVERY]
+
+    def guessing(self) -> Solution | None:
+        """A solution that meets its bound; none where ties are to be settled."""
+        if any(len(f.costs) > 1 for f in self.forest.factors if not isinstance(f, Fan)):
+            return None
+        try:
+            values, costs = guessed(self.forest)
+        except Infeasible:
+            return None
+        found = float(costs[0])
+        self.cap = min(self.cap, self._above(found))
+        return (values, costs) if found <= self.bound.least * (1 + PROVEN) else None
+
+    def widening(self) -> Solution:
+        """The least, however much is left to look at."""
+        for slack in WIDENING:
+            least = self.bound.least
+            solution = self._tried(least + abs(least) * slack, np.inf)
+            if solution:
+                return solution
         raise Infeasible
-    narrow: list[Factor] = []
-    for number, factor in enumerate(factors):
-        if isinstance(factor, Fan):
-            through = bound.through.get(number)
-            via = () if through is None else factor.routes.layouts[through <= threshold]
-            narrow.append(_written(factor, kept, np.array(via, dtype=np.int64)))
-        else:
-            narrow.append(_confined(factor, kept, domains))
-    values, costs = minimise({v: len(k) for v, k in kept.items()}, narrow)
-    return {v: int(kept[v][i]) for v, i in values.items()}, costs
+
+    def _tried(self, threshold: float, easy: float) -> Solution | None:
+        """The least, if it is up to the threshold and no more than `easy` is left to look at."""
+        upto = min(max(threshold, self._above(self.bound.least)), self.cap)
+        if work(self.bound, upto, self.forest.factors, easy) > easy:
+            return None
+        try:
+            values, costs = within(upto, self.bound, self.forest)
+        except Infeasible:
+            self.prove(np.nextafter(upto, np.inf))
+            return None
+        found = float(costs[0])
+        # Equals of what is found must be among what was looked at.
+        if self._above(found) <= upto or found <= upto == self.cap:
+            return values, costs
+        self.prove(np.nextafter(upto, np.inf))
+        # A solution all the same: the least is no more.
+        self.cap = min(self.cap, self._above(found))
+        return self._tried(self.cap, easy)
 
 
-def _written(fan: Fan, kept: dict[int, Ints], via: Ints) -> Table:
-    ends = [n[kept[v]] for n, v in zip(fan.nodes, fan.scope, strict=True)]
-    return Table(fan.scope, fan.table(ends, via))
-
-
-def _confined(factor: Factor, kept: dict[int, Ints], domains: dict[int, int]) -> Factor:
-    """A factor over the kept values alone."""
-    if isinstance(factor, Table):
-        block = np.ix_(*(kept[v] for v in factor.scope))
-        return Table(factor.scope, tuple(c[block] for c in factor.costs))
-    columns, keep = [], np.ones(len(factor.columns[0]), dtype=bool)
-    for variable, column in zip(factor.scope, factor.columns, strict=True):
-        place = np.full(domains[variable], -1)
-        place[kept[variable]] = np.arange(len(kept[variable]))
-        columns.append(place[column])
-        keep &= columns[-1] >= 0
-    rows = tuple(c[keep] for c in columns)
-    return Rows(factor.scope, rows, tuple(c[keep] for c in factor.costs))
+def _flat(marks: Sequence[float]) -> bool:
+    """Whether the bound has stopped rising, or never rose."""
+    if len(marks) > ROUNDS or (len(marks) > 1 and marks[-1] == marks[0] > 0):
+        return True
+    waited = len(marks) > PATIENCE
+    return waited and marks[-1] - marks[-1 - PATIENCE] < WORTH * abs(marks[-1])

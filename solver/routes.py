@@ -7,6 +7,7 @@ what is minimised, the others settle ties.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from functools import cached_property
 from math import isclose
 
 import numpy as np
@@ -15,14 +16,17 @@ from numpy.typing import NDArray
 from layoutc.solver.eliminate import TOLERANCE, Costs
 from layoutc.solver.space import Edges, Floats, Ints
 
+FEW = 256
+"""Up to so many layouts it is faster to know every way than to look for those that are asked."""
 
-@dataclass(frozen=True, slots=True)
+
+@dataclass(frozen=True)
 class Routes:
     """The moves between the layouts that may be passed through, and what each costs.
 
     `place[node]` is a node's number among those, or -1; `source` and `target` hold such numbers,
     edges sorted by target, `starts` is where each target's edges begin. `back` sorts the edges by
-    source, for `backward`. `rows` remembers the ways from a node.
+    source, for `pulled`. `rows` remembers the ways from a node, `priced` all ways at a rate.
     """
 
     edges: Edges
@@ -35,6 +39,7 @@ class Routes:
     begins: Ints
     weights: Costs
     rows: dict[int, Costs] = field(default_factory=dict)
+    priced: dict[float, Floats] = field(default_factory=dict)
 
     @classmethod
     def of(cls, edges: Edges, weights: Costs, valid: NDArray[np.bool_]) -> Routes:
@@ -62,27 +67,47 @@ class Routes:
         found[self.place[nodes]] = costs
         return found
 
+    @cached_property
+    def closure(self) -> Floats:
+        """[layouts, layouts], the elements that the cheapest ways receive."""
+        count = len(self.starts)
+        ways = np.full((count, count), np.inf)
+        np.minimum.at(ways, (self.source, self.target), self.weights[0])
+        through = np.empty_like(ways)
+        for k in range(count):
+            np.add(ways[:, k, None], ways[k], out=through)
+            np.minimum(ways, through, out=ways)
+        return ways
+
+    def ways(self, rate: float) -> Floats | None:
+        """[layouts, layouts], every way at `rate` seconds an element; None if they are many."""
+        if len(self.starts) > FEW:
+            return None
+        if rate not in self.priced:
+            # Where nothing is counted for moving, what can't be reached stays out of reach.
+            free = np.where(np.isfinite(self.closure), 0.0, np.inf)
+            self.priced[rate] = self.closure * rate if rate else free
+        return self.priced[rate]
+
     def pushed(self, costs: Floats, rate: float) -> Floats:
         """[layouts], the least of the cost of a layout and the way from there."""
-        weights = self.weights[0] * rate
-        while True:
-            further = np.minimum.reduceat(costs[self.source] + weights, self.starts)
-            if np.array_equal(further, costs):
-                return costs
-            costs = further
+        ways = self.ways(rate)
+        if ways is not None:
+            return np.asarray(np.minimum.reduce(ways + costs[:, None], axis=0))
+        return _swept(costs, self.source, self.weights[0] * rate, self.starts)
 
     def pulled(self, costs: Floats, rate: float) -> Floats:
         """[layouts], the least of the cost of a layout and the way to there."""
+        ways = self.ways(rate)
+        if ways is not None:
+            return np.asarray(np.minimum.reduce(ways + costs, axis=1))
         weights = self.weights[0][self.back] * rate
-        ends = self.target[self.back]
-        while True:
-            further = np.minimum.reduceat(costs[ends] + weights, self.begins)
-            if np.array_equal(further, costs):
-                return costs
-            costs = further
+        return _swept(costs, self.target[self.back], weights, self.begins)
 
     def between(self, starts: Ints, ends: Ints) -> Costs:
         """[starts, ends] for each component: the cheapest ways, ties settled."""
+        if len(self.weights) == 1 and len(self.starts) <= FEW:
+            return (self.closure[np.ix_(self.place[starts], self.place[ends])],)
         missing = np.array([s for s in starts if int(s) not in self.rows], dtype=np.int64)
         if len(missing):
             found = self._relaxed(missing)
@@ -134,6 +159,15 @@ class Routes:
             ):
                 options.append((before, edge))
         return min(options)[1]
+
+
+def _swept(costs: Floats, ends: Ints, weights: Floats, starts: Ints) -> Floats:
+    """[layouts], each edge relaxed until nothing changes: ways have few edges."""
+    while True:
+        further = np.minimum.reduceat(costs[ends] + weights, starts)
+        if np.array_equal(further, costs):
+            return costs
+        costs = further
 
 
 def _least(arrived: list[Floats], starts: Ints, target: Ints) -> Costs:

@@ -66,7 +66,7 @@ class Outcome:
     """The optima, one for each mesh (and branch) that ties, and what other meshes came to.
 
     `bound` is what nothing is below. `others` are values and meshes, each value that of an
-    assignment worse than the best.
+    assignment worse than the best; the first is the best of them, and worse meshes may be missing.
     """
 
     answers: list[Answer]
@@ -126,15 +126,21 @@ def branches(program: Program, chips: int, machine: Machine, asked: Asked) -> It
         yield Node(instance, limits, 0.0)
 
 
+ROUNDING = 1e-9
+"""How far above the ceiling a branch must be to be left, as a share."""
+
+
 @dataclass(slots=True)
 class _Queue:
-    """Branches by their bounds, the answers no worse than the best so far, all values met."""
+    """Branches by their bounds, the answers no worse than the best so far, all values met, and
+    the meshes that were parted, whose values may not be the last word."""
 
     relax: Relax
     asked: Asked
     best: float = np.inf
     bound: float = 0.0
     values: dict[int, float] = field(default_factory=dict)
+    parted: set[int] = field(default_factory=set)
     answers: list[Answer] = field(default_factory=list)
     heap: list[tuple[float, int, Node]] = field(default_factory=list)
     ticket: Iterator[int] = field(default_factory=count)
@@ -152,7 +158,7 @@ class _Queue:
                 self.bound = min(bound, self.best)
                 break
             try:
-                relaxed = self.relax(node.instance, node.limits, self.best)
+                relaxed = self.relax(node.instance, node.limits, self.ceiling)
             except Infeasible:
                 continue
             self.settle(replace(node, bound=max(node.bound, relaxed.bound)), relaxed)
@@ -166,9 +172,6 @@ class _Queue:
 
     def settle(self, node: Node, relaxed: Relaxed) -> None:
         """Keeps what is proven; puts back what is not, in two halves."""
-        hopeless = node.bound > self.best * (1 + TOLERANCE)
-        if hopeless and relaxed.value > self.next_best:
-            return
         parts = halves(node.instance, node.limits, relaxed.found, relaxed.others)
         # Relaxations that store and share alike differ in nothing that is not additive.
         proven = relaxed.value <= node.bound * (1 + TOLERANCE) or parts is None
@@ -180,6 +183,7 @@ class _Queue:
                 return
         elif proven:
             parts = capacity.relieved(node.instance, node.limits, relaxed.found)
+        self.parted.add(id(node.instance))
         if node.bound <= self.best * (1 + TOLERANCE):
             for limits in parts or ():
                 self.part(node, limits)
@@ -191,10 +195,14 @@ class _Queue:
             self.push(replace(node, limits=kept))
 
     @property
-    def next_best(self) -> float:
-        """Beyond this, a mesh is neither the best nor the one after it."""
-        met = sorted(self.values.values())
-        return met[1] if len(met) > 1 else np.inf
+    def ceiling(self) -> float:
+        """What a mesh must not be above to be the best or the one after it.
+
+        Only what is proven counts: a value that may yet tie with the best says nothing of the next.
+        """
+        above = self.best * (1 + TOLERANCE)
+        last = (v for i, v in self.values.items() if i not in self.parted and v > above)
+        return min(last, default=np.inf) * (1 + ROUNDING)
 
     def accept(self, answer: Answer) -> None:
         """An assignment that fits is an answer if nothing is better."""

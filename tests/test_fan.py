@@ -83,7 +83,28 @@ def test_a_message_is_the_least_over_all_trees(leaves: int, seed: int) -> None:
     for at in range(leaves + 1):
         others = tuple(i for i in range(leaves + 1) if i != at)
         wanted = np.min(table + outer(costs, at), axis=others)
-        np.testing.assert_allclose(made.message(at, costs), wanted, rtol=1e-12)
+        np.testing.assert_allclose(made.tell([at], costs)[0], wanted, rtol=1e-12)
+
+
+@each
+@many
+def test_ends_are_told_at_once_what_they_are_told_alone(leaves: int, seed: int) -> None:
+    made, costs = fan(leaves, seed)
+    places = range(leaves + 1)
+    for at, told in zip(places, made.tell(places, costs), strict=True):
+        np.testing.assert_allclose(told, made.tell([at], costs)[0], rtol=1e-12)
+
+
+@each
+def test_many_layouts_are_swept_to_the_same_costs(
+    seed: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Up to some number every way is known beforehand; beyond, each is looked for."""
+    made, costs = fan(2, seed)
+    known = made.tell(range(3), costs)
+    monkeypatch.setattr("layoutc.solver.routes.FEW", 0)
+    for told, again in zip(known, made.tell(range(3), costs), strict=True):
+        np.testing.assert_allclose(again, told, rtol=1e-12)
 
 
 @each

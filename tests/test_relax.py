@@ -7,8 +7,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from layoutc.solver.ascent import Ascent
 from layoutc.solver.eliminate import Factor, Infeasible, Rows, Table, minimise
-from layoutc.solver.relax import bounds, minimise_near
+from layoutc.solver.forest import Bounds, Forest
+from layoutc.solver.guess import guessed
+from layoutc.solver.relax import minimise_near
 
 
 @st.composite
@@ -36,6 +39,22 @@ def value(factor: Factor, values: tuple[int, ...]) -> float:
     return min((float(cost) for row, cost in rows if row == at), default=float("inf"))
 
 
+def passed(domains: dict[int, int], factors: list[Factor]) -> Forest:
+    forest = Forest.of(domains, factors)
+    forest.passed()
+    return forest
+
+
+def bounds(domains: dict[int, int], factors: list[Factor], rounds: int = 8) -> Bounds:
+    """What all passes prove, of the first and of some rounds."""
+    forest = passed(domains, factors)
+    found, ascent = forest.bounds(), Ascent(forest)
+    for _ in range(rounds):
+        ascent.round()
+        found = found.raised(forest.bounds())
+    return found
+
+
 @given(problems())
 def test_no_assignment_is_below_its_bounds(problem: tuple[dict[int, int], list[Factor]]) -> None:
     domains, factors = problem
@@ -61,6 +80,52 @@ def test_near_the_bounds_is_everywhere(problem: tuple[dict[int, int], list[Facto
     assert total == pytest.approx(float(costs[0]))
     with pytest.raises(Infeasible):
         minimise_near(domains, factors, ceiling=-1.0)
+
+
+@given(problems())
+def test_a_guess_is_an_assignment(problem: tuple[dict[int, int], list[Factor]]) -> None:
+    """It costs what its factors add up to, no less than the least."""
+    domains, factors = problem
+    try:
+        values, costs = guessed(passed(domains, factors))
+    except Infeasible:
+        return
+    total = sum(value(f, tuple(values[v] for v in domains)) for f in factors)
+    assert total == pytest.approx(float(costs[0]))
+    assert total >= float(minimise(domains, factors)[1][0]) - 1e-9
+
+
+@given(problems())
+def test_a_ceiling_at_the_least_is_no_hindrance(
+    problem: tuple[dict[int, int], list[Factor]],
+) -> None:
+    domains, factors = problem
+    try:
+        least = float(minimise(domains, factors)[1][0])
+    except Infeasible:
+        return
+    assert float(minimise_near(domains, factors, least + 1e-6)[1][0]) == pytest.approx(least)
+    with pytest.raises(Infeasible):
+        minimise_near(domains, factors, least - 1e-6)
+
+
+def test_what_costs_nothing_is_found() -> None:
+    """Thresholds that are a share of the least are nothing either."""
+    random = np.random.default_rng(0)
+    at = [random.random((3, 1)) * 7.0 for _ in range(3)]
+    at[0][0] = at[1][1] = at[2][2] = 0.3
+    scopes = ((0, 1), (1, 2), (2, 0))
+    factors: list[Factor] = [Table(s, (np.abs(at[s[0]] - at[s[1]].T),)) for s in scopes]
+    values, costs = minimise_near({0: 3, 1: 3, 2: 3}, factors)
+    assert (values, float(costs[0])) == ({0: 0, 1: 1, 2: 2}, 0.0)
+
+
+def test_rounds_of_agreement_raise_the_bound() -> None:
+    """Each side of a cycle has its own favourite until the copies have agreed."""
+    one = Table((0, 1), (np.array([[0.0, 9.0], [9.0, 9.0]]),))
+    other = Table((1, 0), (np.array([[6.0, 0.0], [9.0, 9.0]]),))
+    assert bounds({0: 2, 1: 2}, [one, other], rounds=0).least == 0.0
+    assert bounds({0: 2, 1: 2}, [one, other]).least == pytest.approx(6.0, rel=0.01)
 
 
 def test_a_tree_is_bounded_exactly() -> None:
