@@ -16,6 +16,9 @@ from numpy.typing import NDArray
 from layoutc.solver.eliminate import TOLERANCE, Costs
 from layoutc.solver.space import Edges, Floats, Ints
 
+SLAB = 1 << 20
+"""So many edges are relaxed at once, over all starts: what stays near the processor."""
+
 FEW = 256
 """Up to so many layouts it is faster to know every way than to look for those that are asked."""
 
@@ -109,9 +112,10 @@ class Routes:
         if len(self.weights) == 1 and len(self.starts) <= FEW:
             return (self.closure[np.ix_(self.place[starts], self.place[ends])],)
         missing = np.array([s for s in starts if int(s) not in self.rows], dtype=np.int64)
-        if len(missing):
-            found = self._relaxed(missing)
-            for i, start in enumerate(missing):
+        step = max(1, SLAB // len(self.source))
+        for slab in (missing[i : i + step] for i in range(0, len(missing), step)):
+            found = self._relaxed(slab)
+            for i, start in enumerate(slab):
                 self.rows[int(start)] = tuple(c[i] for c in found)
         rows = [self.rows[int(s)] for s in starts]
         columns = self.place[ends]

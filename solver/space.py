@@ -74,6 +74,7 @@ class Space:
         self, dims: tuple[str, ...], axes: tuple[str, ...], never: frozenset[str] = frozenset()
     ) -> None:
         self.dims, self.axes = dims, axes
+        self._masks: dict[tuple[str, ...], int] = {}
         self.sequences = sequences(axes)
         self._open = tuple(i for i, d in enumerate(dims) if d not in never)
         self.nodes = tuple(_nodes(dims, self._open, axes))
@@ -92,7 +93,9 @@ class Space:
 
     def mask(self, axes: tuple[str, ...]) -> int:
         """Axes as bits, the first axis the lowest."""
-        return sum(1 << self.axes.index(a) for a in axes)
+        if axes not in self._masks:
+            self._masks[axes] = sum(1 << self.axes.index(a) for a in axes)
+        return self._masks[axes]
 
     def names(self, mask: int) -> tuple[str, ...]:
         """The axes of a bit mask, in the mesh's order."""
@@ -162,12 +165,12 @@ class Space:
     def edges(self, reduction: Reduction) -> Edges:
         """The moves between layouts; a partial maximum is not reduce-scattered."""
         if reduction not in self._edges:
+            numbers = {kind: number for number, kind in enumerate(KINDS)}
             found = [(i, i, -1, 0) for i in range(len(self))]
             for i, node in enumerate(self.nodes):
                 for kind, axes, target in self._moves(node):
                     if kind != "reduce-scatter" or reduction == "sum":
-                        number = KINDS.index(kind)
-                        found.append((i, self.index[target], number, self.mask(axes)))
+                        found.append((i, self.index[target], numbers[kind], self.mask(axes)))
             found.sort(key=lambda edge: edge[1])
             source, target_, kinds, masks = (np.array(c) for c in zip(*found, strict=True))
             starts = np.searchsorted(target_, np.arange(len(self)))
