@@ -12,7 +12,8 @@ from dataclasses import dataclass, field, replace
 from layoutc.codegen import moves
 from layoutc.codegen.layouts import AxisNames
 from layoutc.codegen.names import respelled
-from layoutc.codegen.operations import Spelling, Value, computed
+from layoutc.codegen.operations import Spelling, Value, computed, masked
+from layoutc.codegen.padding import Masks, masks, padded
 from layoutc.codegen.tree import (
     Assign,
     Call,
@@ -53,6 +54,7 @@ class Scope:
     how: Spelling
     sharded: bool
     carried: frozenset[str] = frozenset()
+    masks: Masks = field(default_factory=Masks)
     aliases: dict[str, str] = field(default_factory=dict)
 
     @classmethod
@@ -61,7 +63,11 @@ class Scope:
         carried = frozenset(
             n.carried for item in program.items if isinstance(item, Repeat) for n in item.nexts
         )
-        return cls(types, respelled(types), Spelling(axes, program.dtype), sharded, carried)
+        if not sharded:
+            how = Spelling(axes, program.dtype)
+            return cls(types, respelled(types), how, sharded, carried)
+        how = Spelling(axes, program.dtype, frozenset(padded(program)))
+        return cls(types, respelled(types), how, sharded, carried, masks(program))
 
     def name(self, name: str) -> Name:
         return Name(self.spelled[self.aliases.get(name, name)])
@@ -119,8 +125,16 @@ def stacks(program: Program) -> dict[str, int]:
 
 def results(program: Program, scope: Scope) -> Expr:
     """The outputs, then the caches; one alone is not in a tuple."""
-    values = tuple(scope.name(n) for n in returned(program))
+    values = tuple(_result(n, stacks(program), scope) for n in returned(program))
     return values[0] if len(values) == 1 else Tuple(values)
+
+
+def _result(name: str, stacks: Mapping[str, int], scope: Scope) -> Expr:
+    """A value as it leaves: there are zeros in its padding."""
+    expr: Expr = scope.name(name)
+    for dim in scope.masks.unclean.get(name, ()):
+        expr = masked(expr, scope.types[name].shape, dim, scope.how.axes, stacked=name in stacks)
+    return expr
 
 
 def _dtype(program: Program, scope: Scope, body: Iterable[Statement]) -> list[Statement]:
@@ -150,13 +164,23 @@ def _item(item: Declare | Define | Repeat, scope: Scope) -> Iterator[Statement]:
         case Define():
             yield from _define(item, scope, inside=False)
         case Repeat():
+            yield from _masked(item, scope)
             yield from _repeat(item, scope)
         case Declare():
             pass
 
 
+def _masked(item: Define | Repeat, scope: Scope) -> Iterator[Statement]:
+    """What has to have zeros in its padding before a statement gets them, once and for all."""
+    for name, dim in scope.masks.before.get(item, ()):
+        held, target = scope.types[name], scope.name(name)
+        value = masked(target, held.shape, dim, scope.how.axes)
+        yield Assign(target, value, scope.notation(held))
+
+
 def _define(define: Define, scope: Scope, inside: bool) -> Iterator[Statement]:
     operation, result = define.operation, scope.types[define.name]
+    yield from _masked(define, scope)
     if isinstance(operation, Move | Hold):
         yield from _held(define.name, operation, scope, inside)
         return

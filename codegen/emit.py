@@ -16,8 +16,9 @@ from math import prod
 from layoutc.codegen import body, spell, tables
 from layoutc.codegen.layouts import AxisNames
 from layoutc.codegen.names import FIXED, function_name, identifier
+from layoutc.codegen.padding import padded
 from layoutc.codegen.tables import Passes, spec
-from layoutc.codegen.tree import Call, Name, Tuple
+from layoutc.codegen.tree import Call, Expr, Literal, Name, Tuple
 from layoutc.dsl.program import Program
 
 HELPERS = {
@@ -25,9 +26,12 @@ HELPERS = {
     "own_part": ("own_part",),
     "reorder": ("reorder",),
     "permute": ("permute", "_chips"),
+    "masked": ("useful", "masked"),
+    "used_share": ("useful", "used_share"),
+    "unpadded": ("useful", "unpadded", "zeros_in_padding"),
 }
 """What is copied where a function calls it, with what it takes."""
-STAND_INS = {"program", "reference", "ARGUMENTS", "MESH", "DTYPE", "NARROWEST", "PHASES"}
+STAND_INS = {"program", "reference", "ARGUMENTS", "MESH", "DTYPE", "NARROWEST", "PHASES", "USEFUL"}
 
 HEAD = '''"""{name} on the mesh {mesh}: a program for {chips} chips, each step spelled out.
 
@@ -70,17 +74,18 @@ def emit(program: Program | Sequence[Program], mesh: Mapping[str, int]) -> str:
     axes = AxisNames.of(passes[0].axes)
     functions = "\n".join(_functions(passes, axes))
     fixed = _Fixed()
-    used = [h for h in HELPERS if re.search(rf"\b{h}\(", functions)]
+    called = [h for h in HELPERS if re.search(rf"\b{h}\(", functions)]
+    helpers = dict.fromkeys(part for helper in called for part in HELPERS[helper])
     head = "\n".join(tables.tables(passes, mesh, axes))
     sections = [
         f"{_head(passes, mesh, axes)}\n{fixed.imports()}\n\n{head}",
         fixed.text("Tensor"),
         "\n".join(tables.arguments(passes[0])) + "\n\n" + fixed.text("ABSTRACT_MESH"),
-        *(fixed.text(part) for helper in used for part in HELPERS[helper]),
+        *(fixed.text(part) for part in helpers),
         functions,
         fixed.text("Phase"),
         "\n".join(tables.phases(passes)),
-        *(fixed.text(n) for n in fixed.always()),
+        *(_zeroed(fixed.text(n), n, passes) for n in fixed.always()),
         TAIL.rstrip(),
     ]
     return _pruned("\n\n\n".join(sections) + "\n")
@@ -101,9 +106,17 @@ def _functions(passes: Passes, axes: AxisNames) -> Iterator[str]:
         name = function_name(program, passes)
         yield from spell.statements([body.function(program, name, CHIP, axes, True, decorators)])
         yield from ("", "")
-    jitted = (Name("jax.jit"),)
-    plain = body.function(passes[0], "reference", REFERENCE, axes, False, jitted)
+    plain = body.function(passes[0], "reference", REFERENCE, axes, False, _plainly(passes[0]))
     yield from spell.statements([plain])
+
+
+def _plainly(program: Program) -> tuple[Expr, ...]:
+    """The reference's decorators: it is jitted, and sees no padding."""
+    if not padded(program):
+        return (Name("jax.jit"),)
+    types = program.types
+    dims = (Literal("".join(types[n].shape.names)) for n in body.returned(program))
+    return Name("jax.jit"), Call("unpadded", tuple(dims))
 
 
 # Text.
@@ -125,6 +138,11 @@ def _pruned(text: str) -> str:
     """The text without the one import that not every program needs."""
     line = "from jax import lax\n"
     return text if "lax." in text.replace(line, "") else text.replace(line, "")
+
+
+def _zeroed(text: str, name: str, passes: Passes) -> str:
+    """What makes arguments puts zeros in their padding, where there is some."""
+    return f"@zeros_in_padding\n{text}" if name == "part" and padded(passes[0]) else text
 
 
 class _Fixed:

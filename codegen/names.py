@@ -20,6 +20,7 @@ FIXED = Path(__file__).with_name("fixed.py")
 
 USED = frozenset(
     {"jax", "jnp", "lax", "float", "product", "own_part", "reorder", "permute"}
+    | {"masked", "used_share"}
     | {"block", "carry", "weights", "dtype"}
 )
 """What stands in the emitted functions beside the program's own names."""

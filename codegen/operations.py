@@ -71,10 +71,11 @@ class Value:
 
 @dataclass(frozen=True, slots=True)
 class Spelling:
-    """How things are called: the mesh's axes, and the program's default dtype."""
+    """How things are called, the mesh's axes and the default dtype; and which dims are padded."""
 
     axes: AxisNames
     default: Dtype
+    padded: frozenset[str] = frozenset()
 
     def dtype(self, dtype: Dtype) -> Expr:
         """The default goes by a name, since --dtype may replace it."""
@@ -101,7 +102,7 @@ def computed(
         case Cast():
             return Method(_spelled(operands[0]), "astype", (how.dtype(result.dtype),))
         case Reduce():
-            return _stored(_reduced(operation, operands[0], how.axes), operands, result, how)
+            return _stored(_reduced(operation, operands[0], how), operands, result, how)
         case _:
             assert_never(operation)
 
@@ -124,19 +125,45 @@ def _broadcasts(side: Value | Number, result: Shape) -> bool:
     return tuple(d for d in result.names if d in names) == names
 
 
-def _reduced(operation: Reduce, operand: Value | Number, axes: AxisNames) -> Expr:
+def _reduced(operation: Reduce, operand: Value | Number, how: Spelling) -> Expr:
     assert isinstance(operand, Value)
     exact = operation.kind != "mean" and _whole_numbers((operand,))
     value = operand if exact else _widened(operand)
     shape = operand.type.shape
     places = tuple(Literal(shape.names.index(d)) for d in operation.dims)
     along = places[0] if len(places) == 1 else Tuple(places)
-    call = Call(f"jnp.{operation.kind}", (_spelled(value),), (("axis", along),))
-    over = tuple(a for d in operation.dims for a in shape.split(d))
-    if operation.kind != "mean" or not over:
+    padded = [d for d in operation.dims if d in how.padded]
+    expr = value.expr
+    if operation.kind == "max":
+        for dim in padded:
+            expr = masked(expr, shape, dim, how.axes, least=True)
+    call: Expr = Call(f"jnp.{operation.kind}", (expr,), (("axis", along),))
+    if operation.kind != "mean":
         return call
-    # The mean of a chip's own part is one term of as many: their sum is the mean.
-    return Binary("/", call, Call("lax.axis_size", (axes.one_or_more(over),)))
+    over = tuple(a for d in operation.dims for a in shape.split(d))
+    if over:
+        # The mean of a chip's own part is one term of as many: their sum is the mean.
+        call = Binary("/", call, Call("lax.axis_size", (how.axes.one_or_more(over),)))
+    for dim in padded:
+        call = Binary("/", call, Call("used_share", (expr, *_split(shape, dim, how.axes))))
+    return call
+
+
+def masked(
+    expr: Expr, shape: Shape, dim: str, axes: AxisNames, stacked: bool = False, least: bool = False
+) -> Expr:
+    """A value of `shape`, or a stack of them, with zeros in the padding of a dim; or with the
+    `least` that there is."""
+    fill = (Call("float", (Literal("-inf"),)),) if least else ()
+    return Call("masked", (expr, *_split(shape, dim, axes, stacked), *fill))
+
+
+def _split(
+    shape: Shape, dim: str, axes: AxisNames, stacked: bool = False
+) -> tuple[Expr, Expr, Expr]:
+    """Which dim of a value it is by number and by name, and what it is split over."""
+    number = shape.names.index(dim) + stacked
+    return Literal(number), Literal(dim), axes.one_or_more(shape.split(dim))
 
 
 # Operands.

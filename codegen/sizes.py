@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from math import lcm, prod
+from fractions import Fraction
+from math import ceil, lcm, prod
 
 from layoutc.codegen.body import stacks
+from layoutc.codegen.padding import padded
 from layoutc.dsl.program import Apply, Cast, Define, Hold, Move, Product, Program
 
 PER_CHIP = 2
@@ -41,11 +43,16 @@ def small(passes: Sequence[Program], mesh: Mapping[str, int]) -> list[dict[str, 
     joint = {dim: lcm(*(p[dim] for p in parts)) for dim in passes[0].dims}
     counts = stacks(passes[0]).values()
     repeat = {"repeat": min(REPETITIONS, *counts)} if counts else {}
-    return [{**_small(program.dims, joint), **repeat} for program in passes]
+    return [{**_small(program, joint), **repeat} for program in passes]
 
 
-def _small(own: Mapping[str, int | None], parts: Mapping[str, int]) -> dict[str, int]:
+def _small(program: Program, parts: Mapping[str, int]) -> dict[str, int]:
+    own, padding = program.dims, padded(program)
     sizes = {dim: PER_CHIP * n if n > 1 else WHOLE for dim, n in parts.items()}
+    for dim, (used, places) in padding.items():
+        # As many that, what is used being rounded up, one is left for padding.
+        least = ceil(Fraction(places, places - used))
+        sizes[dim] = max(sizes[dim], parts[dim] * ceil(Fraction(least, parts[dim])))
     return {dim: min(own[dim] or size, size) for dim, size in sizes.items()}
 
 

@@ -11,6 +11,7 @@ from layoutc.codegen import body, sizes, spell
 from layoutc.codegen.layouts import AxisNames
 from layoutc.codegen.names import function_name
 from layoutc.codegen.operations import JAX_DTYPES
+from layoutc.codegen.padding import padded
 from layoutc.codegen.tree import Call, Expr, Literal, Name, Tuple
 from layoutc.dsl.program import Dtype, Program
 
@@ -28,6 +29,8 @@ def tables(passes: Passes, mesh: Mapping[str, int], axes: AxisNames) -> Iterator
     parts = [sizes.multiples(one, mesh) for one in passes]
     yield from _by_phase("PARTS", passes, parts, "  # what a dim is a multiple of")
     yield from _by_phase("SMALL", passes, small, "  # for simulated devices")
+    if padded(program):
+        yield _useful(padded(program))
     yield f"DTYPE = {JAX_DTYPES[program.dtype]}"
     yield f"NARROWEST = {spell.expression(_pinned(passes))}"
     if len(passes) == 1:
@@ -39,6 +42,12 @@ def tables(passes: Passes, mesh: Mapping[str, int], axes: AxisNames) -> Iterator
         yield from _specs(one, axes, 2 * INDENT)
         yield f"{INDENT}}},"
     yield "}"
+
+
+def _useful(padded: Mapping[str, tuple[int, int]]) -> str:
+    pairs = ", ".join(f"{spell.string(dim)}: {pair}" for dim, pair in padded.items())
+    (used, places), *_ = padded.values()
+    return f"USEFUL = {{{pairs}}}  # of {places} places of a padded dim {used} are used"
 
 
 def _specs(program: Program, axes: AxisNames, indent: str) -> Iterator[str]:

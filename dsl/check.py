@@ -61,6 +61,7 @@ class _Checker:
             tuple(self.items),
             tuple(self.outputs.values()),
             phases(self.file, self.header),
+            self.header.program_useful(),
         )
 
     def _statement(self, statement: syntax.Statement) -> None:

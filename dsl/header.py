@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from layoutc.dsl import syntax
 from layoutc.dsl.errors import Diagnostic, Span
 from layoutc.dsl.program import DTYPES, Axis, Dtype
-from layoutc.dsl.words import did_you_mean, listed, not_supported, size
+from layoutc.dsl.words import did_you_mean, listed, size
 
 DEFAULT_DTYPE: Dtype = "bf16"
 MOST_GUESSES = 30
@@ -32,11 +32,15 @@ class Settings:
 
 @dataclass(frozen=True, slots=True)
 class Declared:
-    """A dim or an axis: its size where it is known, and where it was declared."""
+    """A dim or an axis: its size where it is known, and where it was declared.
+
+    The size of a padded dim is with its padding; `useful` is how much of it is used.
+    """
 
     size: int | None
     span: Span
     label: str | None = None
+    useful: int | None = None
 
 
 @dataclass(slots=True)
@@ -85,6 +89,8 @@ class Header:
     def sizes(self, dim: str) -> list[tuple[str, Declared]]:
         """What a dim is in each phase that has another size of it, with " in decode" or ""."""
         everywhere = self.dims[dim]
+        if everywhere.useful is not None:
+            return [("", everywhere)]
         found = {phase: sizes.get(dim, everywhere) for phase, sizes in self.own.items()}
         distinct: dict[int | None, tuple[str, Declared]] = {}
         for phase, declared in found.items():
@@ -94,6 +100,9 @@ class Header:
 
     def program_dims(self) -> dict[str, int | None]:
         return {name: dim.size for name, dim in self.dims.items()}
+
+    def program_useful(self) -> dict[str, int]:
+        return {name: d.useful for name, d in self.dims.items() if d.useful is not None}
 
     def program_axes(self) -> tuple[Axis, ...]:
         return tuple(Axis(name, axis.size, axis.label) for name, axis in self.axes.items())
@@ -130,6 +139,12 @@ def _own(line: syntax.PhaseLine, settings: Settings) -> dict[str, Declared]:
     return sizes
 
 
+def padded_dims(file: syntax.File) -> dict[str, Span]:
+    """The dims that have a padding, with their places."""
+    lines = (s for s in file.statements if isinstance(s, syntax.DimsLine))
+    return {e.name.text: e.name.span for line in lines for e in line.entries if e.padded}
+
+
 def unknown_settings(file: syntax.File, settings: Settings) -> list[str]:
     """What the command line gives a size to and the file does not declare, in sentences."""
     lines = [s for s in file.statements if isinstance(s, syntax.DimsLine | syntax.MeshLine)]
@@ -151,12 +166,28 @@ def check_dims(line: syntax.DimsLine, header: Header) -> None:
         if first:
             header.refuse(f"dim {name} is declared twice", span, "", (first.span, "first here"))
             continue
-        value = read_size(name, entry.size, header)
-        if entry.padded:
-            where = span.to(entry.padded.span)
-            header.refuse(not_supported("a padded dim"), where)
-        header.dims[name] = Declared(header.settings.dims.get(name, value), span)
+        header.dims[name] = _dim(entry, header)
         _not_both(name, name.lower(), header, span)
+
+
+def _dim(entry: syntax.DimEntry, header: Header) -> Declared:
+    """A dim with the size that settings leave it, and its padding."""
+    name, span = entry.name.text, entry.name.span
+    value = header.settings.dims.get(name, read_size(name, entry.size, header))
+    if entry.padded is None:
+        return Declared(value, span)
+    padded = _number(f"{name} padded to", entry.padded, header)
+    where = span.to(entry.padded.span)
+    if value is None and entry.size is None:
+        hint = f"say how much of it is used:  {name}=... padded {entry.padded.text}"
+        header.refuse(f"{name} is padded and has no size", where, hint)
+    if value is None or padded is None:
+        return Declared(None, span)
+    if padded < value:
+        message = f"{name}={value} is padded to {padded}, which is less"
+        header.refuse(message, where, f"pad it to at least {value}, or leave the padding out")
+        return Declared(None, span)
+    return Declared(padded, span, useful=value)
 
 
 def check_mesh(line: syntax.MeshLine, header: Header) -> None:
@@ -227,11 +258,16 @@ def _late(head: str, span: Span, header: Header, used: Span | None) -> bool:
 def read_size(name: str, written: syntax.Numeral | None, header: Header) -> int | None:
     if written is None:
         return None
+    return _number(f"{name} =", written, header)
+
+
+def _number(said: str, written: syntax.Numeral, header: Header) -> int | None:
+    """The size that is written, refused with what is `said` of it if it is none."""
     value = size(written.text)
     if isinstance(value, int):
         return value
     spelled = written.text if len(written.text) <= 24 else f"{written.text[:20]}..."
-    header.refuse(f"{name} = {spelled} {value}", written.span)
+    header.refuse(f"{said} {spelled} {value}", written.span)
     return None
 
 

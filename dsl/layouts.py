@@ -7,6 +7,7 @@ from math import prod
 from layoutc.dsl import syntax
 from layoutc.dsl.errors import Span
 from layoutc.dsl.header import Declared, Header
+from layoutc.dsl.printer import print_dim
 from layoutc.dsl.shape import Dim, Hole, Reduction, Shape
 from layoutc.dsl.words import LARGEST
 
@@ -102,16 +103,27 @@ def _divides(text: syntax.DimText, header: Header) -> None:
 def _undivided(
     text: syntax.DimText, where: str, dim: Declared, sizes: dict[str, int], header: Header
 ) -> None:
-    """Says which sizes would do, and what padding would add."""
-    name, parts, size = text.name.text, prod(sizes.values()), dim.size or 0
-    below, above = size - size % parts, size - size % parts + parts
-    fit = [str(near) for near in (below, above) if 0 < near <= LARGEST]
+    """Says which sizes would do."""
+    name, parts = text.name.text, prod(sizes.values())
     letters = "".join(sizes)
-    message = f"{name}={size}{where} is not divided by {letters}, which make {parts} parts"
-    if len(letters) == 1:
-        message = f"{name}={size}{where} is not divided by {letters}={parts}"
-    hint = f"{' or '.join(f'{name}={near}' for near in fit)} would do"
-    if above <= LARGEST:
-        hint += f"; the padding to {above} is {above - size}"
+    said = f"{print_dim(name, dim.size, dim.useful)}{where} is not divided by {letters}"
+    message = f"{said}, which make {parts} parts" if len(letters) > 1 else f"{said}={parts}"
+    hint = _would_do(name, where, dim, parts)
     notes = [] if dim.span == text.name.span else [(dim.span, "declared here")]
     header.refuse(message, text.span, hint, *notes)
+
+
+def _would_do(name: str, where: str, dim: Declared, parts: int) -> str:
+    """The next sizes that as many parts divide; to the one above, a dim may be padded."""
+    size = dim.size or 0
+    below = size - size % parts
+    above = below + parts
+    if dim.useful is not None:
+        fit = [str(near) for near in (below, above) if dim.useful <= near <= LARGEST]
+        return f"padded {' or padded '.join(fit)} would do"
+    fit = [f"{name}={near}" for near in (below, above) if 0 < near <= LARGEST]
+    hint = f"{' or '.join(fit)} would do"
+    if above > LARGEST or where:
+        return hint
+    more = f"{above - size} more place{'s' * (above - size > 1)} as padding"
+    return f"{hint}, or {more}:  dims {name}={size} padded {above}"

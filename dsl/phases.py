@@ -6,12 +6,15 @@ from collections.abc import Iterator
 
 from layoutc.dsl import syntax
 from layoutc.dsl.errors import Span
-from layoutc.dsl.header import Header, Settings, read_size
+from layoutc.dsl.header import Header, Settings, padded_dims, read_size
 from layoutc.dsl.program import Phase
 from layoutc.dsl.words import RESERVED
 
 WEIGHT = "weight"
 """What a phase says beside sizes: how often it runs for each run of one that says nothing."""
+
+
+OfOneSize = dict[str, tuple[str, Span]]
 
 
 def check_phase(line: syntax.PhaseLine, header: Header) -> None:
@@ -32,24 +35,24 @@ def check_phase(line: syntax.PhaseLine, header: Header) -> None:
 
 def phases(file: syntax.File, header: Header) -> tuple[Phase, ...]:
     """The phases of a file whose lines have all been gone through, settings applied."""
-    weights = _weights(file)
-    return tuple(_phase(line, header, weights) for line in header.phases.values())
+    fixed = _of_one_size(file)
+    return tuple(_phase(line, header, fixed) for line in header.phases.values())
 
 
 def unknown_phases(file: syntax.File, settings: Settings) -> list[str]:
     """What the command line says of phases and the file can't follow, in sentences."""
     known = [s.name.text for s in file.statements if isinstance(s, syntax.PhaseLine)]
-    weights = _weights(file)
+    fixed = _of_one_size(file)
     found = []
     for phase, sizes in settings.phases.items():
         if phase not in known:
             has = f"its phases are {', '.join(known)}" if known else "it has no phases"
             found.append(f"{file.name} has no phase {phase}: {has}")
-        found += [f"{d} is a dim of {_shared(weights[d])}" for d in sizes if d in weights]
+        found += [fixed[dim][0] for dim in sizes if dim in fixed]
     return found
 
 
-def _phase(line: syntax.PhaseLine, header: Header, weights: dict[str, syntax.Word]) -> Phase:
+def _phase(line: syntax.PhaseLine, header: Header, fixed: OfOneSize) -> Phase:
     """A phase as settings leave it; refuses what its line says and can't."""
     weight = 1.0
     seen: dict[str, Span] = {}
@@ -59,7 +62,7 @@ def _phase(line: syntax.PhaseLine, header: Header, weights: dict[str, syntax.Wor
             header.refuse(f"{key.text} stands twice", key.span, "", (first, "first here"))
         elif key.text == WEIGHT:
             weight = _weight(value, header)
-        elif _may_be_sized(key, header, weights):
+        elif _may_be_sized(key, header, fixed):
             read_size(key.text, value, header)
     own = header.own[line.name.text].items()
     return Phase(line.name.text, {dim: d.size for dim, d in own if d.size is not None}, weight)
@@ -73,7 +76,7 @@ def _weight(written: syntax.Numeral, header: Header) -> float:
     return 1.0
 
 
-def _may_be_sized(key: syntax.Word, header: Header, weights: dict[str, syntax.Word]) -> bool:
+def _may_be_sized(key: syntax.Word, header: Header, fixed: OfOneSize) -> bool:
     """Whether a phase may have a size of its own for a dim; refuses it if not."""
     name = key.text
     if not name.isupper():
@@ -81,22 +84,23 @@ def _may_be_sized(key: syntax.Word, header: Header, weights: dict[str, syntax.Wo
         header.refuse(f"{name} is not a dim", key.span, hint)
     elif name not in header.dims and not header.unsure:
         header.refuse(f"dim {name} is not declared", key.span, f"add it to the dims line:  {name}")
-    elif name in weights:
-        word = weights[name]
-        note = (word.span, "it is declared here")
-        header.refuse(f"{name} is a dim of {_shared(word)}", key.span, "", note)
+    elif name in fixed:
+        why, place = fixed[name]
+        header.refuse(why, key.span, "", (place, "it is declared here"))
     else:
         return True
     return False
 
 
-def _shared(weight: syntax.Word) -> str:
-    return f"the weight {weight.text}, which all phases share: its size is one"
-
-
-def _weights(file: syntax.File) -> dict[str, syntax.Word]:
-    """For each dim of a weight, the first weight that has it."""
-    return dict(reversed(list(_dims_of_weights(file))))
+def _of_one_size(file: syntax.File) -> OfOneSize:
+    """The dims that no phase may size: why not, and the first place that says so."""
+    found: OfOneSize = {}
+    for dim, word in _dims_of_weights(file):
+        why = f"{dim} is a dim of the weight {word.text}, which all phases share: its size is one"
+        found.setdefault(dim, (why, word.span))
+    for dim, span in padded_dims(file).items():
+        found[dim] = (f"{dim} is padded, to the same size in all phases", span)
+    return found
 
 
 def _dims_of_weights(file: syntax.File) -> Iterator[tuple[str, syntax.Word]]:

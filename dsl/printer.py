@@ -94,11 +94,18 @@ def print_output(name: str, like: str | None) -> str:
     return f"output {name} -> {like}" if like else f"output {name}"
 
 
-def print_dims(dims: Mapping[str, int | str | None]) -> str:
-    """`dims   B=512  L=1`; a list without sizes stands closer."""
-    entries = [name if size is None else f"{name}={size}" for name, size in dims.items()]
+def print_dims(dims: Mapping[str, int | None], useful: Mapping[str, int]) -> str:
+    """`dims   B=512  H=48 padded 64`; a list without sizes stands closer."""
+    entries = [print_dim(name, size, useful.get(name)) for name, size in dims.items()]
     gap = "  " if any(size is not None for size in dims.values()) else " "
     return f"dims   {gap.join(entries)}"
+
+
+def print_dim(name: str, size: int | None, useful: int | None) -> str:
+    """`H=48 padded 64`, where 48 are `useful`; `B=512`, or only `B`, where there is no padding."""
+    if useful is not None:
+        return f"{name}={useful} padded {size}"
+    return name if size is None else f"{name}={size}"
 
 
 def print_mesh(axes: Iterable[Axis]) -> str:
@@ -125,7 +132,7 @@ def _operand(operand: Operand) -> str:
 
 
 def _head(program: Program) -> list[Row]:
-    rows = [Row("head", (print_dims(program.dims),))] if program.dims else []
+    rows = [Row("head", (print_dims(program.dims, program.useful),))] if program.dims else []
     if program.axes:
         rows.append(Row("head", (print_mesh(program.axes),)))
     rows.append(Row("head", (f"dtype  {program.dtype}",)))

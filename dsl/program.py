@@ -8,7 +8,7 @@ no text: places in the source stay behind with the syntax.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Literal
 
 from layoutc.dsl.shape import Shape
@@ -183,9 +183,10 @@ Item = Declare | Define | Repeat
 class Program:
     """One `.layout` file that has been found right.
 
-    `dims` maps each declared dim to its size, None where the file leaves it open; `name` is
-    the file's stem. Items stand in the file's order, and so do the outputs and the phases, of
-    which there are none where the file has no line for one.
+    `dims` maps each declared dim to its size, None where the file leaves it open; of a padded
+    dim that is the size with its padding, which layouts, costs and memory count, and `useful`
+    has the size that is used. `name` is the file's stem. Items stand in the file's order, and so
+    do the outputs and the phases, of which there are none where the file has no line for one.
     """
 
     name: str
@@ -195,6 +196,7 @@ class Program:
     items: tuple[Item, ...]
     outputs: tuple[Output, ...]
     phases: tuple[Phase, ...] = ()
+    useful: dict[str, int] = field(default_factory=dict)
 
     def __hash__(self) -> int:
         return hash((self.name, self.items, self.outputs))

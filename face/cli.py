@@ -14,7 +14,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Literal
 
 from layoutc import document, files, options
-from layoutc.dsl.header import Settings
+from layoutc.dsl.header import Settings, padded_dims
 from layoutc.dsl.program import Program
 from layoutc.pipeline import (
     Source,
@@ -265,6 +265,8 @@ def _against(
 def _ranging(source: Source, chosen: argparse.Namespace) -> Program:
     """The program, the dim that grows at a power of two of its range: the file's may not divide."""
     given, (name, low, high) = options.settings(chosen), chosen.over
+    if name in padded_dims(source.tree):
+        raise WrongCall(f"--over {name}: {name} is padded, and a dim that grows is not")
     if name != "n":
         size = max(low, 1 << (high.bit_length() - 1))
         given = replace(given, dims={**given.dims, name: size})

@@ -31,6 +31,8 @@ class Costs:
     """Bytes received from other chips."""
     flops: int
     """Floating point operations of the products."""
+    useful_flops: int
+    """The chip's share of them if nothing were padded and no two chips did the same."""
     memory: int
     """The most that is held at once, in bytes."""
     traffic: int
@@ -66,6 +68,7 @@ def costs(plan: Pass) -> Costs:
         elements=prices.communication.elements,
         bytes=prices.communication.bytes,
         flops=prices.compute.flops,
+        useful_flops=prices.compute.useful_flops,
         memory=prices.memory.bytes,
         traffic=prices.memory.traffic_bytes,
         seconds=prices.seconds,

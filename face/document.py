@@ -62,7 +62,11 @@ def _phase(made: Pass) -> Document:
             "bytes": prices.communication.bytes,
             "seconds": prices.communication.seconds,
         },
-        "compute": {"flops": prices.compute.flops, "seconds": prices.compute.seconds},
+        "compute": {
+            "flops": prices.compute.flops,
+            "useful_flops": prices.compute.useful_flops,
+            "seconds": prices.compute.seconds,
+        },
         "memory": {
             "bytes": prices.memory.bytes,
             "traffic_bytes": prices.memory.traffic_bytes,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from layoutc.dsl.printer import print_statement
+from layoutc.dsl.printer import print_dim, print_statement
 from layoutc.dsl.program import DTYPES, Declare, Define, Repeat
 from layoutc.solver.describe import describe
 from layoutc.solver.formula import communication, spelled
@@ -128,15 +128,27 @@ def pass_totals(part: Pass) -> Rows:
     prices = part.prices
     compute, memory = prices.compute.seconds, prices.memory.seconds
     under = sorted([(compute, "compute"), (memory, "memory")], reverse=True)
-    return [
+    rows = [
         [
             "pass",
             f"{duration(prices.seconds)} = {under[0][1]} {duration(under[0][0])} "
             f"({under[1][1]} {duration(under[1][0])} under it) "
             f"+ communication {duration(prices.communication.seconds)}",
-        ],
-        ["communication", _formula(part)],
+        ]
     ]
+    if part.program.useful:
+        rows.append(["useful", _useful(part)])
+    return [*rows, ["communication", _formula(part)]]
+
+
+def _useful(part: Pass) -> str:
+    """How much of the matmul work is not padding, and not done by several chips alike."""
+    program, compute = part.program, part.prices.compute
+    if not compute.flops:
+        return "there are no matmuls"
+    dims = (print_dim(d, program.dims[d], n) for d, n in program.useful.items())
+    share = compute.useful_flops / compute.flops
+    return f"{share:.1%} of the matmul work, with {' '.join(dims)}"
 
 
 def overall(plan: Plan, bigger: Plan | None = None, apart: Sequence[Plan] = ()) -> Rows:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
-from math import ceil
+from math import ceil, prod
 
 from layoutc.dsl.program import DTYPES, Declare, Define, Move, Product, Program, Type
 from layoutc.dsl.shape import Shape
@@ -47,10 +47,15 @@ class Communication:
 
 @dataclass(frozen=True, slots=True)
 class Compute:
-    """What the products of a pass come to, on one chip."""
+    """What the products of a pass come to, on one chip.
+
+    `useful_flops` is a chip's share of what they would be if nothing were padded and no two chips
+    did the same.
+    """
 
     flops: int
     seconds: float
+    useful_flops: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,7 +102,7 @@ def price(program: Program, mesh: Mapping[str, int], machine: Machine) -> Prices
     return Prices(
         statements,
         _communication(statements),
-        Compute(flops, flops / machine.peak_flops),
+        Compute(flops, flops / machine.peak_flops, pricer.useful_flops()),
         pricer.memory(),
     )
 
@@ -153,6 +158,20 @@ class _Pricer:
         # Where both split a dim, one list begins the other: the longer one is what is shared.
         axes = {a for d in union for a in (*one.split(d), *other.split(d))}
         return 2 * ceil(Monomial.of(union, axes).exact(self.values))
+
+    def useful_flops(self) -> int:
+        """All products without padding, each once, over all chips."""
+        sizes = {**self.values, **self.program.useful}
+        whole = 0
+        for item, times in self.program.walk():
+            match item:
+                case Define(operation=Product(str(left), str(right))):
+                    union = {*self.types[left].shape.names, *self.types[right].shape.names}
+                    if not union <= set(item.type.shape.names):
+                        whole += times * 2 * prod(sizes[d] for d in union)
+                case _:
+                    pass
+        return ceil(Fraction(whole, prod(self.mesh.values())))
 
     def move(self, item: Define, move: Move, times: int) -> StatementPrice:
         """Seconds go by the exact quotient; counts are rounded up where it is not whole.

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from math import gcd, prod
 
+from layoutc.dsl.printer import print_dim
 from layoutc.dsl.program import Program, Type
 from layoutc.solver.meshes import Mesh, meshes
 
@@ -68,11 +70,11 @@ def _fault(program: Program, name: str, held: Type, mesh: Mesh) -> tuple[str, st
         size, parts = program.dims[dim.name] or 1, prod(mesh[a] for a in dim.axes)
         if size % parts:
             low, high = size // parts * parts, (size // parts + 1) * parts
-            near = f"{low} or {high}" if low else str(high)
-            return (
-                name,
-                f"{name} : {held.shape} cuts {dim.name}={size} into {parts}; {near} would do",
-            )
+            useful = program.useful.get(dim.name, 0)
+            near = f"{low} or {high}" if low >= max(1, useful) else str(high)
+            near = f"padded {near}" if useful else near
+            said = _sizes(program, [dim.name])
+            return name, f"{name} : {held.shape} cuts {said} into {parts}; {near} would do"
     if held.shape.hole == "!":
         return _unspread(program, name, held, mesh)
     return None
@@ -84,8 +86,12 @@ def _unspread(program: Program, name: str, held: Type, mesh: Mesh) -> tuple[str,
     able = prod(gcd(program.dims[d] or 1, parts) for d in held.shape.names)
     if able % parts == 0 and able >= parts:
         return None
-    sizes = " ".join(f"{d}={program.dims[d]}" for d in held.shape.names)
+    sizes = _sizes(program, held.shape.names)
     return name, f"{name} : {held.shape} can't be cut into {parts} equal parts ({sizes})"
+
+
+def _sizes(program: Program, dims: Iterable[str]) -> str:
+    return " ".join(print_dim(d, program.dims[d], program.useful.get(d)) for d in dims)
 
 
 def _repair(program: Program, chips: int) -> str:
@@ -102,13 +108,9 @@ def divides(program: Program, chips: int) -> bool:
 
 
 def _nothing_divides(program: Program, chips: int) -> Unsolvable:
-    sizes = "; ".join(_sizes(one) for one in program.passes)
+    sizes = "; ".join(_sizes(one, one.dims) for one in program.passes)
     return Unsolvable(
         f"no mesh of {chips} chips has layouts that divide every dim ({sizes}) and satisfy every "
         "statement",
         _repair(program, chips),
     )
-
-
-def _sizes(program: Program) -> str:
-    return " ".join(f"{d}={s}" for d, s in program.dims.items())

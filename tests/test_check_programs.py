@@ -40,14 +40,16 @@ def test_a_dim_is_divided_by_its_axes() -> None:
     (error, _) = wrong(text)
     assert (error.span.line, error.span.start, error.span.end) == (3, 11, 16)
     assert error.message == "E=100 is not divided by xy, which make 8 parts"
-    assert error.hint == "E=96 or E=104 would do; the padding to 104 is 4"
+    assert (
+        error.hint == "E=96 or E=104 would do, or 4 more places as padding:  dims E=100 padded 104"
+    )
     assert error.notes[0][0].line == 1
 
 
 def test_no_size_fits_below_the_first() -> None:
     (error,) = wrong("dims E=3\nmesh x=4\ninput a : E_x\noutput a\n")
     assert error.message == "E=3 is not divided by x=4"
-    assert error.hint == "E=4 would do; the padding to 4 is 1"
+    assert error.hint == "E=4 would do, or 1 more place as padding:  dims E=3 padded 4"
 
 
 def test_the_command_line_wins() -> None:

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import lru_cache
+from itertools import chain
 
 from layoutc.codegen import body
 from layoutc.codegen.compiled import build
 from layoutc.codegen.compiled.memory import Aside, aside
 from layoutc.codegen.emit import emit
 from layoutc.codegen.names import identifier
+from layoutc.codegen.padding import masks
 from layoutc.codegen.run import load
-from layoutc.dsl.program import DTYPES, Declare, Define, Dtype, Item, Program, Repeat
+from layoutc.dsl.program import DTYPES, Cast, Declare, Define, Dtype, Item, Program, Repeat
 from layoutc.solver.price import price
 from layoutc.solver.solve import Pass
 
@@ -58,7 +61,8 @@ def account(plan: Pass, built: build.Built) -> Memory:
 
     On the CPU narrow floats are computed in f32, so that XLA's account says nothing of them:
     there the program is compiled once more, with f32 in their place. Its inputs may be written
-    over, as a chain of layers does it and as the price has it.
+    over, as a chain of layers does it and as the price has it. What an argument is once it is
+    masked is a value of its own, which the price of the program does not know.
     """
     inputs = [d for d in body.arguments(plan.program) if d.kind == "input"]
     wide = widened(plan.program) if built.platform == "cpu" else plan.program
@@ -66,7 +70,7 @@ def account(plan: Pass, built: build.Built) -> Memory:
     return Memory(
         predicted_stored=plan.prices.memory.traffic_bytes,
         stored=built.usage.arguments - sum(_bytes(d, plan) for d in inputs),
-        predicted_peak=price(wide, plan.mesh, plan.machine).memory.bytes,
+        predicted_peak=price(_masking(wide), plan.mesh, plan.machine).memory.bytes,
         peak=peak - sum(besides),
         aside=besides,
         widened=wide != plan.program,
@@ -86,6 +90,30 @@ def _peak(text: str, name: str, inputs: int, platform: str) -> tuple[int, Aside]
 def _bytes(declare: Declare, plan: Pass) -> int:
     sizes = {d: size or 0 for d, size in plan.program.dims.items()}
     return declare.type.shape.elements(sizes, plan.mesh) * DTYPES[declare.type.dtype]
+
+
+def _masking(program: Program) -> Program:
+    """The program with a statement where an argument is first masked: from there on its name is
+    that of another value."""
+    found, seen = masks(program).before, set[str]()
+    arguments = {declare.name for declare in body.arguments(program)}
+    carried = {n.carried for i in program.items if isinstance(i, Repeat) for n in i.nexts}
+
+    def before(item: Item) -> Iterator[Define]:
+        asked = found.get(item, ()) if isinstance(item, Define | Repeat) else ()
+        for name in dict.fromkeys(mask.name for mask in asked):
+            if name in arguments - carried - seen:
+                seen.add(name)
+                yield Define(name, program.types[name], Cast(name))
+
+    def with_masks(item: Item) -> Iterator[Item]:
+        yield from before(item)
+        if isinstance(item, Repeat):
+            inside = ((*before(inner), inner) for inner in item.body)
+            item = replace(item, body=tuple(chain.from_iterable(inside)))
+        yield item
+
+    return replace(program, items=tuple(chain.from_iterable(map(with_masks, program.items))))
 
 
 def widened(program: Program) -> Program:

@@ -11,9 +11,13 @@ from typing import Any
 from layoutc.codegen.compiled import build
 from layoutc.codegen.emit import emit
 from layoutc.codegen.names import identifier
+from layoutc.codegen.padding import padded
 from layoutc.codegen.run import load
 from layoutc.codegen.verify.lines import function
 from layoutc.dsl.program import Define, Output, Program
+
+SHOWN = 77
+"""What stands in the padding of whole numbers, none of which is as large."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +48,23 @@ def compare(source: str, module: ModuleType, program: Program, mesh: Mapping[str
 def _arrays(module: ModuleType, program: Program) -> tuple[Any, tuple[Any, ...]]:
     dtype, phase = build.exact_dtype(module), program.phase.name
     sizes = module.called(phase).small
-    return dtype, module.make_inputs(module.make_mesh(), 0, phase, dtype=dtype, **sizes)
+    made = module.make_inputs(module.make_mesh(), 0, phase, dtype=dtype, **sizes)
+    return dtype, _spoiled(module, made) if padded(program) else made
+
+
+def _spoiled(module: ModuleType, arrays: tuple[Any, ...]) -> tuple[Any, ...]:
+    """The arguments with something in their padding that shows wherever it gets."""
+    import jax
+
+    spoiled = []
+    for tensor, made in zip(module.ARGUMENTS.values(), arrays, strict=True):
+        array, stack = made, made.ndim - len(tensor.dims)
+        show = float("nan") if jax.numpy.issubdtype(made.dtype, jax.numpy.floating) else SHOWN
+        for number, dim in enumerate(tensor.dims, stack):
+            padding = slice(module.useful(dim, made.shape[number]), None)
+            array = array.at[(*[slice(None)] * number, padding)].set(show)
+        spoiled.append(jax.device_put(array, made.sharding))
+    return tuple(spoiled)
 
 
 def _exactly() -> Any:
