@@ -12,9 +12,9 @@ class Row:
     """One line before its columns are aligned.
 
     `kind` says how cells are put together and with which neighbours they are aligned:
-    "declare" has the cells (kind, name, shape), "define" (name, shape or "", operation); any
-    other has one cell, the line itself. A row without cells is a blank line, or a comment's.
-    `depth` counts the blocks around it.
+    "declare" has the cells (kind, name, shape), "define" (name, shape or "", operation), "phase"
+    (name, settings); any other has one cell, the line itself. A row without cells is a blank line,
+    or a comment's. `depth` counts the blocks around it.
     """
 
     kind: str
@@ -60,7 +60,7 @@ def _aligned(rows: list[Row]) -> list[str]:
     """The rows of one run, without their comments."""
     kinds = {row.kind for row in rows if row.cells}
     width = [0, 0]
-    if kinds & {"declare", "define"}:
+    if kinds & {"declare", "define", "phase"}:
         width = [max(len(row.cells[i]) for row in rows if row.cells) for i in (0, 1)]
     return ["  " * row.depth + _body(row, width) for row in rows]
 
@@ -73,6 +73,8 @@ def _body(row: Row, width: list[int]) -> str:
             return f"{kind:<6} {name:<{width[1]}} : {shape}"
         case "define", (name, shape, operation):
             return f"{_left(name, shape, width)} = {operation}"
+        case "phase", (name, settings):
+            return f"phase {name:<{width[0]}} : {settings}".rstrip()
         case _, (line,):
             return line
     raise AssertionError(row)

@@ -38,6 +38,9 @@ def _row(line: syntax.Line, order: str, depth: int) -> Row:
         case syntax.DefineLine(name, annotation, operation):
             held = _annotation(annotation, order) if annotation else ""
             return Row("define", (name.text, held, _operation(operation, order)), depth, comment)
+        case syntax.PhaseLine(name, settings):
+            pairs = "  ".join(f"{key.text}={_number(value)}" for key, value in settings)
+            return Row("phase", (name.text, pairs), depth, comment)
         case statement:
             return Row(type(statement).__name__, (_plain(statement),), depth, comment)
 
@@ -54,9 +57,6 @@ def _plain(statement: syntax.Statement) -> str:
             return f"dtype  {dtype.text}"
         case syntax.OrderLine(order):
             return f"order  {order.text}"
-        case syntax.PhaseLine(name, settings):
-            pairs = "  ".join(f"{key.text}={_number(value)}" for key, value in settings)
-            return f"phase {name.text} : {pairs}".rstrip()
         case syntax.OutputLine(leaving):
             return "output " + ", ".join(map(_leaving, leaving))
         case syntax.NextLine(carried, value):

@@ -112,11 +112,12 @@ def print_mesh(axes: Iterable[Axis]) -> str:
     return "mesh   " + " ".join(map(_axis, axes))
 
 
-def print_phase(phase: Phase) -> str:
+def print_sizes(phase: Phase) -> str:
+    """What stands after a phase's name: `B=512  L=1  weight=64`."""
     entries = [f"{dim}={size}" for dim, size in phase.sizes.items()]
     if phase.weight != 1:
         entries.append(f"weight={number(repr(phase.weight))}")
-    return f"phase {phase.name} : {'  '.join(entries)}".rstrip()
+    return "  ".join(entries)
 
 
 def _axis(axis: Axis) -> str:
@@ -136,7 +137,7 @@ def _head(program: Program) -> list[Row]:
     if program.axes:
         rows.append(Row("head", (print_mesh(program.axes),)))
     rows.append(Row("head", (f"dtype  {program.dtype}",)))
-    return rows + [Row("head", (print_phase(phase),)) for phase in program.phases]
+    return rows + [Row("phase", (phase.name, print_sizes(phase))) for phase in program.phases]
 
 
 def _kind(item: Declare | Define | Repeat) -> str:

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from math import inf, prod
 
 from layoutc.dsl.program import Program
-from layoutc.solver import capacity
+from layoutc.solver import capacity, units
 from layoutc.solver.asked import Asked, Minimize
 from layoutc.solver.eliminate import TOLERANCE, Infeasible
 from layoutc.solver.fill import renamed_axes
@@ -15,10 +16,14 @@ from layoutc.solver.formula import communication
 from layoutc.solver.instance import Found
 from layoutc.solver.machine import Machine
 from layoutc.solver.meshes import Mesh, meshes, renamings, uneven
+from layoutc.solver.padding import Padded, paddings
 from layoutc.solver.price import Prices, price
 from layoutc.solver.search import Answer, search, tidied
 from layoutc.solver.shortage import shortage
 from layoutc.solver.unsolvable import Unsolvable, explain
+
+MOST_PADDINGS = 8
+"""So many ways to pad a dim are tried."""
 
 Passes = tuple[Program, ...]
 """The explicit program of each phase."""
@@ -132,12 +137,17 @@ def solve(
         settings = " ".join(f"--set {d}=..." for d in unsized)
         raise Unsolvable(f"{', '.join(unsized)} has no size", f"give it one: {settings}")
     asked = Asked(minimize, large, fit, gap)
-    if program.explicit:
-        return _placed(program, chips, machine, asked)
     try:
-        outcome = search(program, chips, machine, asked)
+        return _found(program, chips, machine, asked)
     except Infeasible:
         raise _unsolvable(program, chips, machine, asked) from None
+
+
+def _found(program: Program, chips: int, machine: Machine, asked: Asked) -> Plan:
+    """Raises `Infeasible` where there is none."""
+    if program.explicit:
+        return _placed(program, chips, machine, asked)
+    outcome = search(program, chips, machine, asked)
     candidates = list(_worth_spelling(program, outcome.answers, machine))
     plan = _best(candidates, chips, machine, asked.minimize, outcome.bound)
     others = [Alternative(mesh, seconds) for seconds, mesh in outcome.others]
@@ -145,9 +155,34 @@ def solve(
 
 
 def _unsolvable(program: Program, chips: int, machine: Machine, asked: Asked) -> Unsolvable:
-    """Memory, if that is what is short, else what does not divide."""
-    short = shortage(program, chips, machine) if asked.fit else None
-    return short or explain(program, chips)
+    """Memory, if that is what is short, else what does not divide, and how it could."""
+    if not asked.fit:
+        # Whoever sweeps over sizes that need not fit asks often, and wants no advice.
+        return explain(program, chips)
+    short = shortage(program, chips, machine)
+    if short is not None:
+        return short
+    refusal = explain(program, chips)
+    best = padded(program, chips, machine, asked)
+    if best is None:
+        return refusal
+    padding, plan = best
+    took = f"{units.duration(plan.seconds)} {'a pass' if len(plan.passes) == 1 else 'in all'}"
+    more = f"{padding.to / padding.size - 1:.0%} more of it, {took}"
+    hints = [refusal.hint] * bool(refusal.hint)
+    hint = ", or ".join([*hints, f"pad {padding.dim}:  {padding}  ({more})"])
+    return Unsolvable(refusal.message, hint, refusal.name)
+
+
+def padded(
+    program: Program, chips: int, machine: Machine, asked: Asked
+) -> tuple[Padded, Plan] | None:
+    """The best of the programs in which one dim is padded, and its plan; None if none has one."""
+    found = []
+    for padding in paddings(program, chips)[:MOST_PADDINGS]:
+        with suppress(Infeasible):
+            found.append((padding, _found(padding.program, chips, machine, asked)))
+    return min(found, key=lambda pair: pair[1].value, default=None)
 
 
 def objective(prices: Prices, minimize: Minimize) -> tuple[float, float]:
@@ -165,7 +200,7 @@ def _placed(program: Program, chips: int, machine: Machine, asked: Asked) -> Pla
     weighed = list(_weighed(program, chips, machine, asked))
     roomy = [(value, mesh) for value, mesh, fits in weighed if fits]
     if not roomy:
-        raise _unsolvable(program, chips, machine, asked)
+        raise Infeasible
     best = min(value for value, _ in roomy)
     tied = [mesh for value, mesh in roomy if _equal(value, best)]
     worse = sorted((v for v in roomy if not _equal(v[0], best)), key=lambda pair: pair[0])
