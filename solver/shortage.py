@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
+from itertools import islice
 from math import ceil, prod
 
 from layoutc.dsl.program import DTYPES, Declare, Program, Type
@@ -20,6 +21,9 @@ from layoutc.solver.unsolvable import Unsolvable, divides
 
 LEAN = Weights(0.0, 0.0, 1.0, held=1.0)
 """The fewest bytes; a second weighs next to nothing beside them, but keeps ways straight."""
+
+REACH = 10_000
+"""How far beyond the number of chips an enough is looked for."""
 
 TRIES = 24
 """So many numbers of chips are tried before it is left open how many would do."""
@@ -117,20 +121,20 @@ def _enough(program: Program, chips: int, machine: Machine) -> int:
     if all(axis.size is not None for axis in program.axes):
         return 0
     least = max(ceil(one / machine.memory_bytes) for one in map(_everything, program.passes))
-    count, tried = max(chips + 1, least), 0
-    while tried < TRIES:
-        if all(_shared(one, count) for one in program.passes) and divides(program, count):
-            tried += 1
-            lean = leanest(program, count, machine)
-            if lean is not None and lean.memory.bytes <= machine.memory_bytes:
-                return count
-        count += 1
+    first = max(chips + 1, least)
+    fitting = (
+        n for n in range(first, first + REACH) if _shared(program, n) and divides(program, n)
+    )
+    for count in islice(fitting, TRIES):
+        lean = leanest(program, count, machine)
+        if lean is not None and lean.memory.bytes <= machine.memory_bytes:
+            return count
     return 0
 
 
 def _shared(program: Program, chips: int) -> bool:
     """Whether so many chips can each have another part of anything: else fewer do as well."""
-    return prod(size or 1 for size in program.dims.values()) % chips == 0
+    return all(prod(size or 1 for size in one.dims.values()) % chips == 0 for one in program.passes)
 
 
 def _everything(program: Program) -> int:
