@@ -1,6 +1,7 @@
 """The graph of layouts, entry by entry against the rules of the notation."""
 
 import random
+from math import comb, perm
 
 import pytest
 
@@ -27,6 +28,14 @@ def test_every_layout_once(space: Space) -> None:
     assert len(shapes) == len(space) == 176
     assert {"BLE", "B_zyLE_x", "BLE_yz(partialsum-x)", "BLE(partialsum-xyz)"} <= shapes
     assert all(space.node(space.shape(i)) == i for i in range(len(space)))
+
+
+@pytest.mark.parametrize("axes", [1, 2, 3, 4])
+@pytest.mark.parametrize("dims", [1, 2, 3])
+def test_layouts_are_as_many_as_the_page_on_the_search_says(axes: int, dims: int) -> None:
+    """k axes cut dims, in an order; each other one is whole or partial."""
+    wanted = sum(perm(axes, k) * comb(k + dims - 1, k) * 2 ** (axes - k) for k in range(axes + 1))
+    assert len(Space(tuple("BLE"[:dims]), tuple("xyzu"[:axes]))) == wanted
 
 
 def test_a_dim_that_stays_whole() -> None:

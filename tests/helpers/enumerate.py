@@ -11,15 +11,26 @@ Blocks are not enumerated. Axes of one chip that no annotation names split nothi
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from fractions import Fraction
-from itertools import product
+from itertools import pairwise, permutations, product
 from math import inf, prod
 from typing import Literal
 
 from layouts import Layouts
-from steps import Begin, Demand, Operate, Plan, Read, matches, named_axes, plan_of, rows_of
+from steps import (
+    Begin,
+    Demand,
+    Operate,
+    Plan,
+    Read,
+    matches,
+    named_axes,
+    plan_of,
+    rows_of,
+    takes_a_maximum,
+)
 from versions import Versions
 
 from layoutc.dsl.program import DTYPES, Program
@@ -50,12 +61,19 @@ class Optimum:
 
 
 def optimum(
-    program: Program, chips: int, machine: Machine, minimize: Minimize = "time"
+    program: Program,
+    chips: int,
+    machine: Machine,
+    minimize: Minimize = "time",
+    tables: Sequence[Tables] | None = None,
 ) -> Optimum | None:
-    """The best over every mesh of `chips` chips; None if no mesh has a layout for everything."""
+    """The best over every mesh of `chips` chips; None if no mesh has a layout for everything.
+
+    `tables` are those of the same program and chips, where they are there already.
+    """
     best: Optimum | None = None
-    for mesh in all_meshes(program, chips):
-        search = _Search(program, mesh, machine, minimize)
+    for table in tables_of(program, chips) if tables is None else tables:
+        search = _Search(table, machine, minimize)
         bound = (inf, inf) if best is None else best.objective
         # A narrow search first: what it finds can be had, so that worse need not be looked at.
         for width in (30, None):
@@ -65,14 +83,52 @@ def optimum(
     return best
 
 
+def tables_of(program: Program, chips: int) -> list[Tables]:
+    """What there is to choose from, on every mesh of `chips` chips."""
+    return [Tables(program, mesh) for mesh in all_meshes(program, chips)]
+
+
 def all_meshes(program: Program, chips: int) -> Iterator[dict[str, int]]:
-    """Every ordered factorisation of `chips` that agrees with the pinned sizes."""
+    """Every factorisation of `chips` that agrees with the pinned sizes.
+
+    Axes whose size is open and that nobody names are alike, so of the orders of their sizes one
+    is taken.
+    """
     named = named_axes(program)
+    alike = [a.name for a in program.axes if a.size is None and a.name not in named]
     for sizes in product(range(1, chips + 1), repeat=len(program.axes)):
         pinned = all(a.size in (None, n) for a, n in zip(program.axes, sizes, strict=True))
-        if prod(sizes) == chips and pinned:
-            mesh = {a.name: n for a, n in zip(program.axes, sizes, strict=True)}
+        mesh = {a.name: n for a, n in zip(program.axes, sizes, strict=True)}
+        falling = all(mesh[a] >= mesh[b] for a, b in pairwise(alike))
+        if prod(sizes) == chips and pinned and falling:
             yield {a: n for a, n in mesh.items() if n > 1 or a in named}
+
+
+class Tables:
+    """What a program may choose from on one mesh: layouts of values, rows of statements."""
+
+    def __init__(self, program: Program, mesh: Mapping[str, int]) -> None:
+        self.program, self.mesh = program, mesh
+        self.plan: Plan = plan_of(program)
+        sizes = {d: size for d, size in program.dims.items() if size is not None}
+        maxima = any(isinstance(s, Operate) and takes_a_maximum(s.define) for s in self.plan.steps)
+        spaces: dict[tuple[str, ...], Layouts] = {}
+        self.versions = []
+        for found in self.plan.values:
+            dims = found.shape.names
+            if dims not in spaces:
+                spaces[dims] = Layouts(dims, sizes, mesh, maxima)
+            self.versions.append(Versions(spaces[dims]))
+        self.rows = {
+            step.define.name: rows_of(
+                step.define,
+                [self.versions[v].layouts for v in step.operands],
+                [self.plan.values[v].dtype for v in step.operands],
+                self.versions[step.result].layouts,
+            )
+            for step in self.plan.steps
+            if isinstance(step, Operate)
+        }
 
 
 class _Search:
@@ -87,31 +143,14 @@ class _Search:
       * a label that, with the least work that the rest can take, is beyond the `bound`.
     """
 
-    def __init__(
-        self, program: Program, mesh: Mapping[str, int], machine: Machine, minimize: Minimize
-    ) -> None:
-        self.program, self.mesh, self.machine, self.minimize = program, mesh, machine, minimize
-        self.chips = prod(mesh.values())
-        self.plan: Plan = plan_of(program)
-        sizes = {d: size for d, size in program.dims.items() if size is not None}
-        spaces: dict[tuple[str, ...], Layouts] = {}
-        self.versions = []
-        for found in self.plan.values:
-            dims = found.shape.names
-            spaces.setdefault(dims, Layouts(dims, sizes, mesh))
-            self.versions.append(Versions(spaces[dims]))
+    def __init__(self, tables: Tables, machine: Machine, minimize: Minimize) -> None:
+        self.program, self.mesh, self.plan = tables.program, tables.mesh, tables.plan
+        self.versions, self.rows = tables.versions, tables.rows
+        self.machine, self.minimize = machine, minimize
+        self.chips = prod(self.mesh.values())
         self.itemsize = [DTYPES[found.dtype] for found in self.plan.values]
-        self.rows = {
-            step.define.name: rows_of(
-                step.define,
-                [self.versions[v].layouts for v in step.operands],
-                [self.plan.values[v].dtype for v in step.operands],
-                self.versions[step.result].layouts,
-            )
-            for step in self.plan.steps
-            if isinstance(step, Operate)
-        }
         self.least = self._least()
+        self.renamings = list(_renamings(self.mesh, named_axes(self.program)))
 
     # The search.
 
@@ -156,7 +195,10 @@ class _Search:
         """A declaration in every layout that it may have."""
         held, operands, liked = state
         layouts = self.versions[step.value].layouts
-        for number in self._allowed(step):
+        allowed = self._allowed(step)
+        if step is self.plan.steps[0]:
+            allowed = [n for n in allowed if self._first(layouts.shapes[n])]
+        for number in allowed:
             traffic = 0
             if step.stored and self.minimize == "time":
                 traffic = layouts.elements(number) * self.itemsize[step.value]
@@ -167,6 +209,14 @@ class _Search:
     def _allowed(self, step: Begin) -> list[int]:
         shapes = self.versions[step.value].layouts.shapes
         return [i for i, s in enumerate(shapes) if matches(s, step.written, self.mesh)]
+
+    def _first(self, shape: Shape) -> bool:
+        """Whether of the layouts that a renaming of like axes makes of each other it is the one.
+
+        Nobody names those axes and they are of one size, so nothing is lost by naming them so that
+        the first layout is that.
+        """
+        return str(shape) == min(str(_renamed(shape, names)) for names in self.renamings)
 
     def _read(self, step: Read, state: State) -> Iterator[tuple[State, Label]]:
         """An operand in every layout that the operation takes beside those read before it."""
@@ -220,7 +270,7 @@ class _Search:
         """True if whatever follows, `one` is no worse than `other`."""
         if self.minimize == "communication":
             return one <= other
-        return all(a <= b for a, b in zip(one, other, strict=True))
+        return one[0] <= other[0] and one[1] <= other[1] and one[2] <= other[2]
 
     def _least(self) -> list[Label]:
         """For each step, the least that it and all after it can add."""
@@ -287,6 +337,19 @@ class _Search:
             return min(self._objective(_plus(label, rest)) for label in entry[1])
 
         return dict(sorted(frontier.items(), key=promise)[:width])
+
+
+def _renamings(mesh: Mapping[str, int], named: set[str]) -> Iterator[dict[str, str]]:
+    """Every renaming of axes among those that nobody names, sizes kept."""
+    free = [a for a in mesh if a not in named]
+    for order in permutations(free):
+        if all(mesh[a] == mesh[b] for a, b in zip(free, order, strict=True)):
+            yield dict(zip(free, order, strict=True))
+
+
+def _renamed(shape: Shape, names: Mapping[str, str]) -> Shape:
+    dims = tuple(replace(d, axes=tuple(names.get(a, a) for a in d.axes)) for d in shape)
+    return replace(shape, dims=dims, partial=tuple(names.get(a, a) for a in shape.partial))
 
 
 def _within(found: tuple[float, float], bound: tuple[float, float]) -> bool:

@@ -1,8 +1,8 @@
 """Every layout that a tensor can have on a mesh, every move between two, and the cheapest way.
 
 Written as plainly as can be, and from the rules alone: `layoutc.dsl.rules.infer` says which
-statements are legal, `layoutc.solver.collectives.received` what a move brings. Nothing of the
-solver's search is used.
+statements are legal, and what a move brings is what the page on costs says. Nothing of the
+solver is used.
 """
 
 from __future__ import annotations
@@ -10,15 +10,16 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterator, Mapping
 from functools import cache
-from heapq import heappop, heappush
 from itertools import combinations, permutations, product
 from math import prod
+
+import numpy as np
+from numpy.typing import NDArray
 
 from layoutc.dsl.program import Move
 from layoutc.dsl.refusal import Held
 from layoutc.dsl.rules import infer
 from layoutc.dsl.shape import Dim, Reduction, Shape
-from layoutc.solver.collectives import moves_nothing, received
 
 FAR = 1 << 60
 """The distance to what can't be reached."""
@@ -78,20 +79,26 @@ def _landed(shape: Shape, dim: str, order: tuple[str, ...]) -> Shape:
 class Layouts:
     """The layouts of tensors of `dims` on `mesh`, by number, and the distances between them.
 
-    A layout in which axes do not divide a dim is none. Distances are in elements that a chip
+    A layout in which axes do not divide a dim is none, nor, without `maxima`, is a partial
+    maximum. Distances are in elements that a chip
     receives, times the chips of the mesh, which makes them whole numbers.
     """
 
     def __init__(
-        self, dims: tuple[str, ...], sizes: Mapping[str, int], mesh: Mapping[str, int]
+        self,
+        dims: tuple[str, ...],
+        sizes: Mapping[str, int],
+        mesh: Mapping[str, int],
+        maxima: bool = True,
     ) -> None:
         self.values = {**sizes, **mesh}
         self.mesh, self.chips = mesh, prod(mesh.values())
         candidates = all_shapes(dims, tuple(mesh))
-        self.shapes = [s for s in candidates if self._divides(s)]
+        kept = (s for s in candidates if maxima or s.reduction != "max")
+        self.shapes = [s for s in kept if self._divides(s)]
         self.number = {shape: i for i, shape in enumerate(self.shapes)}
         self.moves = [list(self._moves(s)) for s in self.shapes]
-        self.distances = [self._from(i) for i in range(len(self.shapes))]
+        self.distances = self._ways()
 
     def _divides(self, shape: Shape) -> bool:
         return all(self.values[d.name] % prod(self.mesh[a] for a in d.axes) == 0 for d in shape)
@@ -107,21 +114,32 @@ class Layouts:
                 yield move, self.number[after], self._cost(move, shape, after)
 
     def _cost(self, move: Move, before: Shape, after: Shape) -> int:
-        if moves_nothing(move, before, after, self.mesh):
-            return 0
-        cost = received(move, before, after).exact(self.values) * self.chips
-        assert cost.denominator == 1
-        return int(cost)
+        """What the page on costs says, times the chips."""
+        group = prod(self.mesh[a] for a in move.axes)
+        held = before.elements(self.values, self.mesh) * self.chips
+        match move.kind:
+            case "slice":
+                return 0
+            case "permute":
+                return 0 if self._alike(before, after) else held
+            case "all-gather":
+                held = after.elements(self.values, self.mesh) * self.chips
+        times = 2 if move.kind == "all-reduce" else 1
+        return times * held // group * (group - 1)
 
-    def _from(self, start: int) -> list[int]:
-        """Dijkstra: the distance from one layout to every other."""
-        distances = [FAR] * len(self.shapes)
-        queue = [(0, start)]
-        while queue:
-            distance, at = heappop(queue)
-            if distance >= distances[at]:
-                continue
-            distances[at] = distance
-            for _, after, cost in self.moves[at]:
-                heappush(queue, (distance + cost, after))
-        return distances
+    def _alike(self, before: Shape, after: Shape) -> bool:
+        """Whether axes of more than one chip stand in the same order in both."""
+        orders = [[[a for a in d.axes if self.mesh[a] > 1] for d in s] for s in (before, after)]
+        return orders[0] == orders[1]
+
+    def _ways(self) -> NDArray[np.int64]:
+        """Floyd and Warshall: the distance from each layout to every other."""
+        count = len(self.shapes)
+        found = np.full((count, count), FAR, dtype=np.int64)
+        np.fill_diagonal(found, 0)
+        for start, moves in enumerate(self.moves):
+            for _, end, cost in moves:
+                found[start, end] = min(cost, found[start, end])
+        for middle in range(count):
+            np.minimum(found, found[:, middle, None] + found[middle], out=found)
+        return np.minimum(found, FAR)

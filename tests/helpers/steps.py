@@ -199,6 +199,11 @@ def _list_matches(have: tuple[str, ...], want: Dim, more: bool) -> bool:
 # Operations.
 
 
+def takes_a_maximum(define: Define) -> bool:
+    """Whether a statement is what alone may leave a partial maximum."""
+    return isinstance(define.operation, Reduce) and define.operation.kind == "max"
+
+
 def rows_of(
     define: Define, given: Sequence[Layouts], dtypes: Sequence[Dtype], result: Layouts
 ) -> Rows:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from itertools import product
+from collections.abc import Iterator
 
+import numpy as np
 from layouts import FAR, Layouts
 
 
@@ -12,7 +13,8 @@ class Versions:
 
     def __init__(self, layouts: Layouts) -> None:
         self.layouts = layouts
-        self.distance = layouts.distances
+        self.distances = layouts.distances
+        self.distance: list[list[int]] = layouts.distances.tolist()
         self._ways: dict[tuple[frozenset[int], int, int], list[tuple[int, frozenset[int]]]] = {}
         self._prices: dict[tuple[frozenset[int], frozenset[int], int], int] = {}
 
@@ -35,12 +37,9 @@ class Versions:
             cost = self._to(at, target)
             return [(cost, frozenset())] if cost < FAR else []
         cheapest: dict[frozenset[int], int] = {}
-        for count in range(later + 1):
-            for points in product(range(len(self.distance)), repeat=count):
-                cost = self._along(at, (*points, target))
-                if cost < FAR:
-                    versions = self.needed(at | {*points, target})
-                    cheapest[versions] = min(cost, cheapest.get(versions, FAR))
+        for cost, points in self._paths(at, target, later):
+            versions = self.needed(at | {*points, target})
+            cheapest[versions] = min(cost, cheapest.get(versions, FAR))
         kept: list[tuple[int, frozenset[int]]] = []
         for versions, cost in sorted(cheapest.items(), key=lambda way: way[1]):
             if not any(c + self.price(have, versions, later) <= cost for c, have in kept):
@@ -50,12 +49,27 @@ class Versions:
     def _to(self, at: frozenset[int], target: int) -> int:
         return min(self.distance[a][target] for a in at)
 
-    def _along(self, at: frozenset[int], points: tuple[int, ...]) -> int:
-        cost, here = self._to(at, points[0]), points[0]
-        for point in points[1:]:
-            cost += self.distance[here][point]
-            here = point
-        return min(cost, FAR)
+    def _paths(
+        self, at: frozenset[int], target: int, later: int
+    ) -> Iterator[tuple[int, tuple[int, ...]]]:
+        """Every path to `target` through up to `later` points: its cost, and the points.
+
+        Left out are those that cost no less than the direct way and then each point by itself,
+        from what that leaves at hand: whoever needs the points can have them for as much.
+        """
+        start = self.distances[sorted(at)].min(axis=0)
+        direct = int(start[target])
+        if direct < FAR:
+            yield direct, ()
+        bought = np.minimum(start, self.distances[target])
+        costs, apart = start, bought
+        for count in range(1, later + 1):
+            whole = costs + self.distances[:, target]
+            for points in np.argwhere((whole < FAR) & (whole < direct + apart)):
+                yield int(whole[tuple(points)]), tuple(int(p) for p in points)
+            if count < later:
+                costs = np.minimum(costs[..., None] + self.distances, FAR)
+                apart = np.minimum(apart[..., None] + bought, FAR)
 
     def needed(self, versions: frozenset[int]) -> frozenset[int]:
         """Without the versions that the others give for nothing."""
