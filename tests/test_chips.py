@@ -61,12 +61,12 @@ def test_64_chips() -> None:
 
 def test_with_many_tokens_an_uneven_mesh_is_better() -> None:
     """Weights are gathered over 4 chips on both; the other 16 are 1 times 16, or 2 times 8."""
-    even = layer(64, "x=4 y=4 z=4", tokens=32_768).prices.communication.elements
-    uneven = layer(64, "x=8 y=4 z=2", tokens=32_768).prices.communication.elements
+    even = layer(64, "x=4 y=4 z=4", tokens=32_768).only.prices.communication.elements
+    uneven = layer(64, "x=8 y=4 z=2", tokens=32_768).only.prices.communication.elements
     shard, tokens = E * F // 64, 32_768 // 4
     assert even == 2 * (3 * shard + tokens * E * 15 // 16) == 410_517_504
     assert uneven == 2 * (3 * shard + tokens * (E // 2 * 7 // 8 + F // 8 // 2)) == 335_020_032
-    assert layer(64, tokens=32_768).prices.communication.elements == uneven
+    assert layer(64, tokens=32_768).only.prices.communication.elements == uneven
 
 
 # Of each: what goes in and comes out of the two matmuls, 2·512·(E/X·(1-1/YZ) + F/YZ·(1-1/X)).
