@@ -107,6 +107,7 @@ def test_twelve_and_twenty_four_run(chips: int, minimize: Minimize) -> None:
         ("x y", 7_962_624),
         ("x y z", 7_962_624),
         ("x y z u", 7_962_624),
+        ("x y z u v", 7_962_624),
     ],
 )
 def test_meshes_of_more_axes(mesh: str, received: int) -> None:
