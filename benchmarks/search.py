@@ -4,7 +4,7 @@
 
 Programs are those with holes in examples/ and benchmarks/programs/; the last is as large as a layer
 of a Transformer. Seconds are of CPU time, in one process, so that what is built once is built once;
-sizes are the files' own. A program that does not fit so few chips shows a dash. Nothing is asserted.
+sizes are the files' own. A program that does not fit so few chips has a dash. Nothing is asserted.
 """
 
 from __future__ import annotations

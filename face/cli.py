@@ -10,6 +10,7 @@ import argparse
 import os
 import sys
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING, Literal
 
@@ -145,19 +146,38 @@ def _compile(chosen: argparse.Namespace) -> int:
     if chosen.output and chosen.output != "-":
         _write(chosen.output, emitted(plan))
     apart = [made(alone, chips) for alone in program.passes] if len(program.passes) > 1 else []
-    if chosen.json:
-        sys.stdout.write(document.dumped(document.plan(plan, apart)))
-        return 0
-    from layoutc.report import report
+    _tell(chosen, program, plan, apart, lambda: made(program, 2 * chips))
+    return 0
 
-    try:
-        bigger = made(program, 2 * chips)
-    except WrongFile:
-        bigger = None
-    show(report(plan, bigger, apart), sys.stdout)
+
+def _tell(
+    chosen: argparse.Namespace,
+    program: Program,
+    plan: Plan,
+    apart: list[Plan],
+    doubled: Callable[[], Plan],
+) -> None:
+    """The plan beside what else was possible: as a document, or for a person."""
+    from layoutc import alternatives, explain
+    from layoutc.report import report
+    from layoutc.solver.contenders import contenders
+
+    found, bigger, why = contenders(program, plan, thorough=chosen.explain), None, None
+    if chosen.explain or not chosen.json:
+        with suppress(WrongFile):
+            bigger = doubled()
+    if chosen.explain:
+        with waiting(f"weighing what else is possible for {program.name}"):
+            why = explain.explained(program, plan, found, bigger)
+    if chosen.json:
+        said = {"explain": explain.document(why)} if why else {}
+        sys.stdout.write(document.dumped({**document.plan(plan, apart, found), **said}))
+        return
+    show(report(plan, bigger, apart, alternatives.against(plan, found)), sys.stdout)
+    if why:
+        show(f"\n{explain.report(why)}", sys.stdout)
     if chosen.output:
         print(f"\nwrote {chosen.output}; run it: python {chosen.output}")
-    return 0
 
 
 def _derive(chosen: argparse.Namespace) -> int:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from layoutc.dsl.errors import Diagnostic, to_json
 
 if TYPE_CHECKING:
+    from layoutc.solver.contenders import Contenders
     from layoutc.solver.price import StatementPrice
     from layoutc.solver.solve import Pass, Plan
 
@@ -26,11 +27,14 @@ def errors(found: Iterable[tuple[str, Diagnostic]]) -> Document:
     return {"errors": [to_json(diagnostic, name) for name, diagnostic in found]}
 
 
-def plan(made: Plan, apart: Sequence[Plan] = ()) -> Document:
+def plan(made: Plan, apart: Sequence[Plan], found: Contenders) -> Document:
     """A plan: its mesh, and for each phase the explicit text, layouts, collectives and totals.
 
-    `apart` are the plans of each phase alone, where there are several.
+    `apart` are the plans of each phase alone, where there are several; `found` is what else was
+    possible.
     """
+    from layoutc.alternatives import documents
+
     return {
         "program": made.name,
         "chips": made.chips,
@@ -41,7 +45,8 @@ def plan(made: Plan, apart: Sequence[Plan] = ()) -> Document:
         "phases": {part.phase: _phase(part) for part in made.passes},
         "bound": made.bound,
         "gap": made.gap,
-        "alternatives": [],
+        "alternatives": documents(made, found),
+        "complete": found.complete,
         "apart": {
             alone.only.phase: {"mesh": dict(alone.mesh), "seconds": alone.only.prices.seconds}
             for alone in apart

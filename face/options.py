@@ -78,6 +78,9 @@ def _compile(command: argparse.ArgumentParser) -> None:
     command.add_argument("-o", "--output", metavar="OUT.py", help="- prints only the program")
     command.add_argument("--minimize", choices=("time", "communication"), default="time")
     command.add_argument(
+        "--explain", action="store_true", help="also what else was possible, and what decided"
+    )
+    command.add_argument(
         "--gap", type=_share, default=0.0, metavar="0.01",
         help="stop when nothing can be better by more than this share",
     )  # fmt: skip

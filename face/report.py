@@ -17,15 +17,22 @@ ROUNDING = 1e-8
 """A gap no larger is one of rounding."""
 
 
-def report(plan: Plan, bigger: Plan | None = None, apart: Sequence[Plan] = ()) -> str:
+def report(
+    plan: Plan,
+    bigger: Plan | None = None,
+    apart: Sequence[Plan] = (),
+    against: str = "",
+) -> str:
     """The whole report, ending in a newline.
 
-    `bigger` is the plan for more chips, if there is; `apart` are those of each phase alone.
+    `bigger` is the plan for more chips, if there is; `apart` are those of each phase alone;
+    `against` is what is said of the best layout of another name.
     """
-    rest = table(overall(plan, bigger, apart))
+    last = overall(plan, bigger, apart, against)
+    rest = table(last)
     if len(plan.passes) == 1:
         parts = [f"{_where(plan)}: {name(plan.only)}", *_listed(plan.only)]
-        parts.append(table([*pass_totals(plan.only), *overall(plan, bigger, apart)]))
+        parts.append(table([*pass_totals(plan.only), *last]))
         return "\n\n".join(parts) + "\n"
     parts = [f"{_where(plan)}, {len(plan.passes)} phases"]
     for part in plan.passes:
@@ -151,7 +158,9 @@ def _useful(part: Pass) -> str:
     return f"{share:.1%} of the matmul work, with {' '.join(dims)}"
 
 
-def overall(plan: Plan, bigger: Plan | None = None, apart: Sequence[Plan] = ()) -> Rows:
+def overall(
+    plan: Plan, bigger: Plan | None = None, apart: Sequence[Plan] = (), against: str = ""
+) -> Rows:
     """All phases together, the next best mesh, and what would help."""
     rows: Rows = []
     if len(plan.passes) > 1:
@@ -162,6 +171,8 @@ def overall(plan: Plan, bigger: Plan | None = None, apart: Sequence[Plan] = ()) 
         what = "" if plan.minimize == "time" else " of communication"
         said = f"{mesh(plan.runner_up.mesh)}, {duration(plan.runner_up.seconds)}"
         rows.append(["next best mesh", said + what])
+    if against:
+        rows.append(["against", against])
     return [*rows, ["proof", _proof(plan)], ["bottleneck", _bottleneck(plan, bigger)]]
 
 

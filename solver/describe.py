@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from itertools import combinations
 
 from layoutc.dsl.program import Declare, Define, Move, MoveKind, Product, Program
@@ -33,6 +33,28 @@ def describe(program: Program, mesh: Mapping[str, int]) -> str:
     rearranged = _moved_over(program, weights, mesh, REARRANGED).keys() & used.keys()
     name = _named(program, mesh, gathered, left)
     return f"weights rearranged, then {name}" if rearranged else name
+
+
+def described(passes: Iterable[tuple[str, Program]], mesh: Mapping[str, int]) -> str:
+    """The name of a layout of several phases: one for all, or one for each."""
+    names = {phase: describe(program, mesh) for phase, program in passes}
+    if len(set(names.values())) == 1:
+        return next(iter(names.values()))
+    return ", ".join(f"{phase}: {name}" for phase, name in names.items())
+
+
+def named(program: Program, gathered: int, dims: int) -> str:
+    """What a layout would be called, on axes of different sizes, in which all weights are gathered
+    over the first `gathered` axes (-1: over all) and what is left of each is split on `dims`."""
+    order = [a.name for a in program.axes]
+    if gathered == 0:
+        return _stationary([dims])
+    if gathered < 0:
+        return f"{_capitals(order)}-weight-gathered"
+    if dims == 1:
+        return f"{_capitals(order[:gathered])}-weight-gathered"
+    over, still = " and ".join(order[:gathered]), " and ".join(order[gathered:])
+    return f"weights gathered over {over}, {dims}D over {still}"
 
 
 def _named(

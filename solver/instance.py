@@ -112,24 +112,35 @@ _Sized = tuple[Space, tuple[int, ...]]
 class Instance:
     """`problem` on `mesh`, moves priced exactly, or for large K.
 
+    What was worked out on the mesh for a wider problem is taken from the instance `known`. Where
+    some axes are to be treated otherwise than others of their size, they are not `alike`.
+
     Raises `Infeasible` if a tensor has no layout that divides it.
     """
 
     def __init__(
-        self, problem: Problem, mesh: Mapping[str, int], machine: Machine, large: bool = False
+        self,
+        problem: Problem,
+        mesh: Mapping[str, int],
+        machine: Machine,
+        large: bool = False,
+        known: Instance | None = None,
+        alike: bool = True,
     ) -> None:
         self.problem, self.mesh, self.machine, self.large = problem, mesh, machine, large
         self.sizes = tuple(part.sizes for part in problem.parts)
         self.frequency = tuple(part.weight for part in problem.parts)
         self.chips = chips_of(problem.axes, mesh)
-        self._routes: dict[tuple[_Sized, Reduction, int, bool, bool], Routes] = {}
-        self._valid: dict[_Sized, Flags] = {}
-        self._memory: dict[_Sized, Floats] = {}
+        self._routes: dict[tuple[_Sized, Reduction, int, bool, bool], Routes]
+        self._routes = {} if known is None else known._routes
+        self._valid: dict[_Sized, Flags] = {} if known is None else known._valid
+        self._memory: dict[_Sized, Floats] = {} if known is None else known._memory
         self.domains: dict[int, Ints] = {}
         for variable in {problem.find(v) for v in range(len(problem.variables))}:
             self.domains[variable] = np.flatnonzero(self._allowed(variable))
-        variable, flags = ordered(problem, mesh)
-        self.domains[variable] = self.domains[variable][flags[self.domains[variable]]]
+        if alike:
+            variable, flags = ordered(problem, mesh)
+            self.domains[variable] = self.domains[variable][flags[self.domains[variable]]]
         if not all(map(len, self.domains.values())):
             raise Infeasible
 

@@ -79,13 +79,17 @@ def search(program: Program, chips: int, machine: Machine, asked: Asked) -> Outc
 
     Raises `Infeasible` if no mesh has a layout for every tensor (and room for them).
     """
-    roots = list(branches(program, chips, machine, asked))
+    return best(list(branches(program, chips, machine, asked)), asked)
+
+
+def best(nodes: list[Node], asked: Asked) -> Outcome:
+    """The optima in any of the branches. Raises `Infeasible` if there is nothing in them."""
     relax: Relax = ByTime()
     if asked.minimize == "communication":
-        relax = by_communication(least_work((n.instance, n.limits) for n in roots))
+        relax = by_communication(least_work((n.instance, n.limits) for n in nodes))
     queue = _Queue(relax, asked)
-    queue.run(roots)
-    meshes = {id(n.instance): dict(n.instance.mesh) for n in roots}
+    queue.run(nodes)
+    meshes = {id(n.instance): dict(n.instance.mesh) for n in nodes}
     worse = [(v, meshes[i]) for i, v in queue.values.items() if v > queue.best * (1 + TOLERANCE)]
     proven = [a for a in queue.answers if a.proven] or queue.answers
     return Outcome(proven, queue.bound, sorted(worse, key=lambda pair: pair[0]))

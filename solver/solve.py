@@ -18,7 +18,7 @@ from layoutc.solver.machine import Machine
 from layoutc.solver.meshes import Mesh, meshes, renamings, uneven
 from layoutc.solver.padding import Padded, paddings
 from layoutc.solver.price import Prices, price
-from layoutc.solver.search import Answer, search, tidied
+from layoutc.solver.search import Answer, Outcome, search, tidied
 from layoutc.solver.shortage import shortage
 from layoutc.solver.unsolvable import Unsolvable, explain
 
@@ -67,8 +67,9 @@ class Plan:
     """What the solver answers: a mesh, and for each phase an explicit program and its prices.
 
     `bound` is the proven lower bound of what was minimised, in seconds: of all passes, or of their
-    communication. `runner_up` is the best mesh that is worse, if there is one. `stood` says that
-    the program was explicit: its layouts stood, and only the mesh was sought.
+    communication. `runner_up` is the best mesh that is worse, if there is one; `ties` are those
+    that are as good, but for axes renamed. `stood` says that the program was explicit: its layouts
+    stood, and only the mesh was sought.
     """
 
     passes: tuple[Pass, ...]
@@ -79,6 +80,7 @@ class Plan:
     bound: float
     runner_up: Alternative | None = None
     stood: bool = False
+    ties: tuple[Mesh, ...] = ()
 
     @property
     def name(self) -> str:
@@ -148,10 +150,7 @@ def _found(program: Program, chips: int, machine: Machine, asked: Asked) -> Plan
     if program.explicit:
         return _placed(program, chips, machine, asked)
     outcome = search(program, chips, machine, asked)
-    candidates = list(_worth_spelling(program, outcome.answers, machine))
-    plan = _best(candidates, chips, machine, asked.minimize, outcome.bound)
-    others = [Alternative(mesh, seconds) for seconds, mesh in outcome.others]
-    return replace(plan, runner_up=others[0] if others and others[0].seconds < inf else None)
+    return settled(program, chips, machine, asked, outcome)
 
 
 def _unsolvable(program: Program, chips: int, machine: Machine, asked: Asked) -> Unsolvable:
@@ -204,11 +203,13 @@ def _placed(program: Program, chips: int, machine: Machine, asked: Asked) -> Pla
     best = min(value for value, _ in roomy)
     tied = [mesh for value, mesh in roomy if _equal(value, best)]
     worse = sorted((v for v in roomy if not _equal(v[0], best)), key=lambda pair: pair[0])
-    candidates = [_pinned(program, mesh) for mesh in tied]
+    candidates = [pinned(program, mesh).passes for mesh in tied]
     place = 0 if asked.minimize == "time" else 1
+    plan = _best(candidates, chips, machine, asked.minimize, best[place])
     return replace(
-        _best(candidates, chips, machine, asked.minimize, best[place]),
+        plan,
         stood=True,
+        ties=tuple(mesh for mesh in tied if mesh != plan.mesh),
         runner_up=Alternative(worse[0][1], worse[0][0][place]) if worse else None,
     )
 
@@ -243,12 +244,35 @@ def _equal(one: tuple[float, ...], other: tuple[float, ...]) -> bool:
     return all(abs(a - b) <= TOLERANCE * abs(b) for a, b in zip(one, other, strict=True))
 
 
-def _pinned(program: Program, mesh: Mesh) -> Passes:
+def pinned(program: Program, mesh: Mesh) -> Program:
+    """The program on that mesh and no other."""
     axes = tuple(replace(axis, size=mesh[axis.name]) for axis in program.axes)
-    return tuple(replace(one, axes=axes) for one in program.passes)
+    return replace(program, axes=axes)
 
 
 # Programs with holes.
+
+
+def settled(program: Program, chips: int, machine: Machine, asked: Asked, outcome: Outcome) -> Plan:
+    """The plan that a search comes to, ties settled."""
+    candidates = list(_worth_spelling(program, outcome.answers, machine))
+    plan = _best(candidates, chips, machine, asked.minimize, outcome.bound)
+    others = [Alternative(mesh, seconds) for seconds, mesh in outcome.others]
+    return replace(
+        plan,
+        runner_up=others[0] if others and others[0].seconds < inf else None,
+        ties=tuple(_others(program, plan.mesh, outcome.answers)),
+    )
+
+
+def _others(program: Program, mesh: Mesh, answers: list[Answer]) -> Iterator[Mesh]:
+    """The meshes of the answers, without those that are `mesh` with its axes renamed."""
+    seen = [{names[a]: mesh[a] for a in mesh} for names in renamings(program)]
+    for answer in answers:
+        other = {a.name: answer.node.instance.mesh.get(a.name, 1) for a in program.axes}
+        if other not in seen:
+            seen.append(other)
+            yield other
 
 
 def _worth_spelling(program: Program, answers: list[Answer], machine: Machine) -> Iterator[Passes]:

@@ -1,4 +1,4 @@
-"""The consoles of README.md and docs/: run, compared, or written anew.
+"""The consoles of README.md, docs/ and tests/golden/: run, compared, or written anew.
 
     python tests/regenerate.py
 
@@ -20,6 +20,9 @@ from pathlib import Path
 
 ROOT = Path(__file__).parent.parent
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+
+GOLDEN = sorted((ROOT / "tests" / "golden").glob("*.txt"))
+"""Each is one console, whose commands run where the repository is."""
 
 FENCE = re.compile(r"^```(?P<head>[^\n]*)\n(?P<body>.*?)^```$", re.MULTILINE | re.DOTALL)
 LAYOUTC = [sys.executable, "-c", "import sys; from layoutc.cli import main; sys.exit(main())"]
@@ -74,7 +77,14 @@ def _replayed(body: str, folder: Path) -> Iterator[str]:
             yield f"{line}\n{run(line.removeprefix('$ '), folder)}"
 
 
+def replayed(golden: Path) -> str:
+    """A golden file as it would be now."""
+    return "\n".join(_replayed(golden.read_text(encoding="utf-8"), ROOT))
+
+
 if __name__ == "__main__":
+    for golden in GOLDEN:
+        golden.write_text(replayed(golden), encoding="utf-8")
     for page in PAGES:
         text = current(page, figures=page.parent)
         if text != page.read_text(encoding="utf-8"):

@@ -1,0 +1,184 @@
+"""Classes of layouts, by what happens to the weights that are multiplied, as `describe` names them.
+
+In a class all such weights fare alike: each stays as it is stored, or is gathered over the same
+axes, and what a product reads of each is split on as many dims.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from itertools import combinations
+
+import numpy as np
+
+from layoutc.dsl.program import Declare, Program
+from layoutc.solver import capacity
+from layoutc.solver.asked import Asked
+from layoutc.solver.eliminate import Infeasible
+from layoutc.solver.instance import Instance, Limits
+from layoutc.solver.problem import Problem, Value
+from layoutc.solver.relations import Flags
+from layoutc.solver.search import Node
+from layoutc.solver.space import Ints, Space
+
+
+@dataclass(frozen=True, slots=True)
+class Kind:
+    """A class: weights are gathered over `gathered` axes of more than one chip (none: they stay;
+    -1: over all, so that they are whole), and what is used is split on `dims` dims."""
+
+    gathered: int
+    dims: int
+
+    @property
+    def needs(self) -> int:
+        """How many axes of more than one chip it takes."""
+        return 1 if self == WHOLE else self.gathered + self.dims
+
+    @property
+    def stays(self) -> bool:
+        """Whether weights are used as they are stored."""
+        return self.gathered == 0
+
+
+WHOLE = Kind(-1, 0)
+EVERYWHERE = Kind(0, 0)
+
+
+@dataclass(frozen=True, slots=True)
+class Use:
+    """A weight in a product that sums a dim: how it is stored, and how it is had there."""
+
+    value: Value
+    root: int
+    leaf: int
+
+
+def kinds(program: Program) -> list[Kind]:
+    """The classes that meshes of the program's axes allow, whether or not it does."""
+    axes = len(program.axes)
+    ranks = [len(program.types[name].shape.names) for name in _weights(program)]
+    split = range(1, min(axes, max(ranks, default=0)) + 1)
+    stay = [Kind(0, dims) for dims in split]
+    partly = [Kind(n, dims) for n in range(1, axes) for dims in split if n + dims <= axes]
+    return [*stay, *partly, WHOLE, EVERYWHERE] if ranks else []
+
+
+def _weights(program: Program) -> set[str]:
+    return {i.name for i, _ in program.walk() if isinstance(i, Declare) and i.kind == "weight"}
+
+
+def uses(problem: Problem) -> list[Use]:
+    """Where the weights are multiplied, in all parts."""
+    of = {leaf: value for value in problem.values for leaf in value.leaves}
+    weights = _weights(problem.parts[0].program)
+    return [
+        Use(of[leaf], of[leaf].root, leaf)
+        for step in problem.steps
+        if step.flops
+        for leaf in step.scope[:2]
+        if of[leaf].name in weights and of[leaf].stored
+    ]
+
+
+def confined(kind: Kind, node: Node, alike: frozenset[str], asked: Asked) -> Iterator[Node]:
+    """What there is of a class on the mesh of a branch, in a branch for each choice of axes.
+
+    Of axes that are `alike`, those of the same size need not all be tried.
+    """
+    real = axes_of(node.instance)
+    if kind.needs > len(real):
+        return
+    try:
+        instance = _narrow(kind, node.instance)
+        for gathered in choices(kind, instance, real, alike):
+            with suppress(Infeasible):
+                limits, bound = _limits(kind, instance, real, gathered)
+                limits = capacity.narrowed(instance, limits) if asked.fit else limits
+                yield Node(instance, limits, bound)
+    except Infeasible:
+        return
+
+
+def axes_of(instance: Instance) -> tuple[str, ...]:
+    """The axes of more than one chip."""
+    return tuple(a for a in instance.problem.axes if instance.mesh[a] > 1)
+
+
+def choices(
+    kind: Kind, instance: Instance, real: tuple[str, ...], alike: frozenset[str]
+) -> Iterator[frozenset[str]]:
+    """The axes to gather over: every set of so many, one of those that differ by a renaming."""
+    seen = set()
+    for chosen in combinations(real, len(real) if kind == WHOLE else kind.gathered):
+        key = tuple(sorted(str(instance.mesh[a]) if a in alike else a for a in chosen))
+        if key not in seen:
+            seen.add(key)
+            yield frozenset(chosen)
+
+
+def _narrow(kind: Kind, instance: Instance) -> Instance:
+    """The instance for a class; where weights stay, they are used as they are stored."""
+    problem = instance.problem
+    if kind.stays:
+        variables = [replace(variable) for variable in problem.variables]
+        problem = replace(problem, variables=variables, merged=dict(problem.merged))
+        for use in uses(problem):
+            problem.equate(use.root, use.leaf)
+    alike = kind.stays or kind == WHOLE
+    return Instance(problem, instance.mesh, instance.machine, instance.large, instance, alike)
+
+
+def _limits(
+    kind: Kind, instance: Instance, real: tuple[str, ...], gathered: frozenset[str]
+) -> tuple[Limits, float]:
+    """How each weight may be stored and used, and seconds that all of that takes at least.
+
+    Weights that are gathered are stored once, split over every axis, where they can be.
+    Raises `Infeasible` if one can't be so.
+    """
+    limits, received = Limits(), dict[int, float]()
+    for use in uses(instance.problem):
+        root, leaf = instance.problem.find(use.root), instance.problem.find(use.leaf)
+        stored, used = flags(kind, instance, root, real, gathered)
+        limits = limits.storing(root, stored).storing(leaf, used)
+        held = instance.held(instance.problem.space(root), use.value.part)
+        domains = instance.confined(limits)
+        more = held[domains[leaf]].min() - held[domains[root]].max()
+        often = use.value.times * instance.frequency[use.value.part]
+        received[id(use.value)] = max(0.0, float(more)) * use.value.itemsize * often
+    return limits, sum(received.values()) / instance.machine.network_bandwidth
+
+
+def flags(
+    kind: Kind,
+    instance: Instance,
+    root: int,
+    real: tuple[str, ...],
+    gathered: frozenset[str],
+) -> tuple[Flags, Flags]:
+    """[nodes], in which of them a weight may be stored and in which used."""
+    space = instance.problem.space(root)
+    held = _held(space, real)
+    used = _split(space, real) == min(kind.dims, len(space.dims))
+    if kind.stays:
+        return used, used
+    every, over = space.mask(real), space.mask(tuple(gathered))
+    stored = held > 0 if kind == WHOLE else held & over == over
+    if (held == every)[instance.domains[root]].any():
+        stored, used = held == every, used & (held == every & ~over)
+    return stored, used & (held & over == 0)
+
+
+def _held(space: Space, real: tuple[str, ...]) -> Ints:
+    """[nodes], a bit mask of the axes of more than one chip that split some dim."""
+    bits = np.array([1 << i if a in real else 0 for i, a in enumerate(space.axes)])
+    return np.asarray(((space.place >= 0) * bits).sum(axis=1))
+
+
+def _split(space: Space, real: tuple[str, ...]) -> Ints:
+    """[nodes], on how many dims there is an axis of more than one chip."""
+    cut = np.array([any(a in real for a in s) for s in space.sequences])
+    return np.asarray(cut[space.lists].sum(axis=1))
