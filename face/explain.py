@@ -10,9 +10,11 @@ from layoutc.alternatives import communication, listed
 from layoutc.dsl.program import Program
 from layoutc.report import Rows, table
 from layoutc.solver import units
+from layoutc.solver.asked import Asked
 from layoutc.solver.contenders import Contenders, called
 from layoutc.solver.holds import Range, Turn, holds
 from layoutc.solver.machine import Machine
+from layoutc.solver.padding import Padded
 from layoutc.solver.price import price
 from layoutc.solver.ruled_out import (
     Rule,
@@ -23,7 +25,7 @@ from layoutc.solver.ruled_out import (
     ruled_out,
     uncut,
 )
-from layoutc.solver.solve import Plan
+from layoutc.solver.solve import Plan, padded
 from layoutc.solver.ties import Tie, ties
 from layoutc.solver.units import duration, mesh, size
 from layoutc.why import why
@@ -42,6 +44,7 @@ class Explanation:
     ties: list[Tie]
     ruled_out: list[tuple[str, Rule]]
     uncut: list[tuple[str, int, int]]
+    padded: dict[str, tuple[Padded, Plan]]
     ranges: list[Range]
 
 
@@ -55,6 +58,7 @@ def explained(program: Program, plan: Plan, found: Contenders, bigger: Plan | No
         ties(program, plan),
         ruled_out(program, plan, found.absent),
         uncut(program, plan.chips),
+        padded(program, plan.chips, plan.machine, Asked(plan.minimize)),
         holds(program, plan, [*found.plans]),
     )
 
@@ -78,7 +82,10 @@ def document(made: Explanation) -> Document:
         "ruled_out": [
             {"name": name, "why": _rule(rule, made.plan)} for name, rule in made.ruled_out
         ],
-        "undivided": [{"dim": d, "size": n, "parts": most} for d, n, most in made.uncut],
+        "undivided": [
+            {"dim": d, "size": n, "parts": most, "padded": _padded(made, d)}
+            for d, n, most in made.uncut
+        ],
         "holds": [_range(r) for r in made.ranges],
         "moves": {what: seconds for what, _, seconds in _helps(made)},
     }
@@ -133,8 +140,26 @@ def _tie(tie: Tie, plan: Plan) -> str:
 def _rules(made: Explanation) -> str:
     rows = [[name, _rule(rule, made.plan)] for name, rule in made.ruled_out]
     chips = made.plan.chips
-    cut = [[f"{d}={n}", f"can be cut into at most {m} of {chips} parts"] for d, n, m in made.uncut]
-    return table([*rows, *cut]) if rows or cut else ""
+    for dim, count, most in made.uncut:
+        rows.append([f"{dim}={count}", f"can be cut into at most {most} of {chips} parts"])
+        if dim in made.padded:
+            rows.append(["", f"  {_padding(made, *made.padded[dim])}"])
+    return table(rows) if rows else ""
+
+
+def _padding(made: Explanation, padding: Padded, other: Plan) -> str:
+    """What it would take with the dim padded, beside leaving it as it is."""
+    now, then = made.plan.value, other.value
+    apart = f"{abs(then / now - 1):.1%} {'less' if then < now else 'more'}" if now else ""
+    change = "as much" if apart.startswith("0.0%") else apart
+    return f"{padding} would take {duration(other.seconds)}, {change}"
+
+
+def _padded(made: Explanation, dim: str) -> Document | None:
+    if dim not in made.padded:
+        return None
+    padding, other = made.padded[dim]
+    return {"to": padding.to, "seconds": other.seconds}
 
 
 def _rule(rule: Rule, plan: Plan) -> str:

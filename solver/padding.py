@@ -39,7 +39,8 @@ def _open(program: Program) -> Iterator[str]:
     sized = {dim for phase in program.phases for dim in phase.sizes}
     used = {dim for item, _ in program.walk() for dim in item.type.shape.names}
     for dim, size in program.dims.items():
-        if size is not None and dim in used and dim not in program.useful and dim not in sized:
+        known = dim in program.useful or dim in sized
+        if size is not None and size > 1 and dim in used and not known:
             yield dim
 
 

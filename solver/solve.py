@@ -162,10 +162,10 @@ def _unsolvable(program: Program, chips: int, machine: Machine, asked: Asked) ->
     if short is not None:
         return short
     refusal = explain(program, chips)
-    best = padded(program, chips, machine, asked)
-    if best is None:
+    found = padded(program, chips, machine, asked).values()
+    if not found:
         return refusal
-    padding, plan = best
+    padding, plan = min(found, key=lambda pair: pair[1].value)
     took = f"{units.duration(plan.seconds)} {'a pass' if len(plan.passes) == 1 else 'in all'}"
     more = f"{padding.to / padding.size - 1:.0%} more of it, {took}"
     hints = [refusal.hint] * bool(refusal.hint)
@@ -175,13 +175,16 @@ def _unsolvable(program: Program, chips: int, machine: Machine, asked: Asked) ->
 
 def padded(
     program: Program, chips: int, machine: Machine, asked: Asked
-) -> tuple[Padded, Plan] | None:
-    """The best of the programs in which one dim is padded, and its plan; None if none has one."""
-    found = []
+) -> dict[str, tuple[Padded, Plan]]:
+    """For each dim that could be padded and have a plan then, the best way, and its plan."""
+    found: dict[str, tuple[Padded, Plan]] = {}
     for padding in paddings(program, chips)[:MOST_PADDINGS]:
         with suppress(Infeasible):
-            found.append((padding, _found(padding.program, chips, machine, asked)))
-    return min(found, key=lambda pair: pair[1].value, default=None)
+            plan = _found(padding.program, chips, machine, asked)
+            before = found.get(padding.dim)
+            if before is None or plan.value < before[1].value:
+                found[padding.dim] = padding, plan
+    return found
 
 
 def objective(prices: Prices, minimize: Minimize) -> tuple[float, float]:

@@ -11,6 +11,7 @@ from small_programs import small
 from texts import read
 
 from layoutc.dsl.program import Program
+from layoutc.solver.asked import Minimize
 from layoutc.solver.contenders import called, contenders, worth
 from layoutc.solver.describe import describe
 from layoutc.solver.holds import Range, holds
@@ -18,7 +19,6 @@ from layoutc.solver.machine import load_machine
 from layoutc.solver.meshes import meshes
 from layoutc.solver.price import price
 from layoutc.solver.ruled_out import TooFewAxes, TooLarge, Undivided, Written, ruled_out, uncut
-from layoutc.solver.search import Minimize
 from layoutc.solver.solve import Plan, pinned, solve
 from layoutc.solver.ties import ties
 from layoutc.solver.unsolvable import Unsolvable
