@@ -19,12 +19,14 @@ if TYPE_CHECKING:
     from layoutc.compiled import Compiled
     from layoutc.costs import Costs
     from layoutc.loaded import Loaded
+    from layoutc.phase import Phase
     from layoutc.pipeline import WrongCall, WrongFile
 
 __all__ = [
     "Compiled",
     "Costs",
     "Loaded",
+    "Phase",
     "WrongCall",
     "WrongFile",
     "compile",
@@ -36,6 +38,7 @@ _HOMES = {
     "Compiled": "layoutc.compiled",
     "Costs": "layoutc.costs",
     "Loaded": "layoutc.loaded",
+    "Phase": "layoutc.phase",
     "WrongCall": "layoutc.pipeline",
     "WrongFile": "layoutc.pipeline",
     "compile": "layoutc.calls",
