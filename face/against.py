@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from layoutc.codegen.against.automatic import Automatic
     from layoutc.codegen.against.moved import Moved
     from layoutc.dsl.shape import Shape
-    from layoutc.solver.solve import Pass
+    from layoutc.solver.plan import Pass
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from layoutc.solver.contenders import Contenders, called
-from layoutc.solver.solve import Plan
+from layoutc.solver.plan import Plan
 from layoutc.solver.units import duration
 from layoutc.why import why
 

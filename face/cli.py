@@ -38,7 +38,7 @@ from layoutc.terminal import show
 
 if TYPE_CHECKING:
     from layoutc.codegen.verify.verdict import Refused, Verdict
-    from layoutc.solver.solve import Plan
+    from layoutc.solver.plan import Plan
 
 
 def main(argv: list[str] | None = None) -> int:

@@ -19,7 +19,7 @@ from layoutc.solver import units
 if TYPE_CHECKING:
     from layoutc.loaded import Loaded, Shardings, Structs
     from layoutc.logical import Rule
-    from layoutc.solver.solve import Plan
+    from layoutc.solver.plan import Plan
 
 
 @dataclass(frozen=True, slots=True, repr=False)

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from layoutc.solver.solve import Pass
+    from layoutc.solver.plan import Pass
 
 
 @dataclass(frozen=True, slots=True)

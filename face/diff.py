@@ -10,8 +10,8 @@ from layoutc.dsl.printer import print_statement
 from layoutc.pipeline import WrongCall
 from layoutc.report import Rows, table
 from layoutc.solver.alignment import Pair, aligned
+from layoutc.solver.plan import Pass, Plan
 from layoutc.solver.price import StatementPrice
-from layoutc.solver.solve import Pass, Plan
 from layoutc.solver.units import chips, duration, mesh, size
 
 

@@ -9,8 +9,8 @@ from layoutc.dsl.errors import Diagnostic, to_json
 
 if TYPE_CHECKING:
     from layoutc.solver.contenders import Contenders
+    from layoutc.solver.plan import Pass, Plan
     from layoutc.solver.price import StatementPrice
-    from layoutc.solver.solve import Pass, Plan
 
 Document = dict[str, Any]
 

@@ -15,6 +15,7 @@ from layoutc.solver.contenders import Contenders, called
 from layoutc.solver.holds import Range, Turn, holds
 from layoutc.solver.machine import Machine
 from layoutc.solver.padding import Padded
+from layoutc.solver.plan import Plan
 from layoutc.solver.price import price
 from layoutc.solver.ruled_out import (
     Rule,
@@ -25,7 +26,7 @@ from layoutc.solver.ruled_out import (
     ruled_out,
     uncut,
 )
-from layoutc.solver.solve import Plan, padded
+from layoutc.solver.solve import padded
 from layoutc.solver.ties import Tie, ties
 from layoutc.solver.units import duration, mesh, size
 from layoutc.why import why

@@ -14,7 +14,7 @@ from layoutc.solver.units import duration, size
 if TYPE_CHECKING:
     from layoutc.costs import Costs
     from layoutc.report import Rows
-    from layoutc.solver.solve import Pass, Plan
+    from layoutc.solver.plan import Pass, Plan
 
 STYLE = """\
 .layoutc table { border-collapse: collapse; margin: 0.6em 0; color: inherit; }

@@ -16,7 +16,7 @@ from layoutc.dsl.printer import print_program
 if TYPE_CHECKING:
     from layoutc.loaded import Loaded, Shardings, Structs
     from layoutc.logical import Rule
-    from layoutc.solver.solve import Pass
+    from layoutc.solver.plan import Pass
 
 
 @dataclass(frozen=True, slots=True)

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from layoutc.codegen.verify.verdict import Refused, Verdict
     from layoutc.solver.asked import Minimize
     from layoutc.solver.machine import Machine
-    from layoutc.solver.solve import Pass, Plan
+    from layoutc.solver.plan import Pass, Plan
 
 
 class WrongCall(ValueError):

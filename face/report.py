@@ -8,7 +8,7 @@ from layoutc.dsl.printer import print_dim, print_statement
 from layoutc.dsl.program import DTYPES, Declare, Define, Repeat
 from layoutc.solver.describe import describe
 from layoutc.solver.formula import communication, spelled
-from layoutc.solver.solve import Pass, Plan
+from layoutc.solver.plan import Pass, Plan
 from layoutc.solver.units import chips, duration, mesh, size
 
 Rows = list[list[str]]
@@ -169,8 +169,11 @@ def overall(
         rows.append(["sharing", _sharing(plan, apart)])
     if plan.runner_up is not None:
         what = "" if plan.minimize == "time" else " of communication"
-        said = f"{mesh(plan.runner_up.mesh)}, {duration(plan.runner_up.seconds)}"
-        rows.append(["next best mesh", said + what])
+        seconds = plan.runner_up.seconds
+        said = f"{mesh(plan.runner_up.mesh)}, {duration(seconds)}{what}"
+        if duration(seconds) == duration(plan.value):
+            said += f", {seconds / plan.value - 1:.2%} more"
+        rows.append(["next best mesh", said])
     if against:
         rows.append(["against", against])
     return [*rows, ["proof", _proof(plan)], ["bottleneck", _bottleneck(plan, bigger)]]

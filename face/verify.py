@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from layoutc.codegen.verify.account import Memory
     from layoutc.codegen.verify.match import Row
     from layoutc.codegen.verify.verdict import Refused, Verdict
-    from layoutc.solver.solve import Pass, Plan
+    from layoutc.solver.plan import Pass, Plan
 
 
 ASIDE = ("copies that only lay values out anew", "gaps between XLA's buffers")

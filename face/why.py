@@ -6,8 +6,8 @@ from dataclasses import dataclass
 
 from layoutc.dsl.printer import print_statement
 from layoutc.dsl.program import Define, Product
+from layoutc.solver.plan import Pass, Plan
 from layoutc.solver.price import StatementPrice
-from layoutc.solver.solve import Pass, Plan
 from layoutc.solver.units import duration, size
 
 SAME = 0.005

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from layoutc.solver.instance import Found, Instance, Limits
+from layoutc.solver.assignment import Found, Limits
+from layoutc.solver.instance import Instance
 
 Halves = tuple[Limits, Limits]
 

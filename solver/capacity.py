@@ -11,10 +11,11 @@ from collections.abc import Iterator
 import numpy as np
 
 from layoutc.dsl.program import Program
+from layoutc.solver.assignment import Found, Limits
 from layoutc.solver.branching import Halves, smaller
 from layoutc.solver.eliminate import Infeasible
 from layoutc.solver.fill import Filled, fill
-from layoutc.solver.instance import Found, Instance, Limits
+from layoutc.solver.instance import Instance
 from layoutc.solver.price import Memory, price
 from layoutc.solver.problem import Value
 from layoutc.solver.relations import Flags

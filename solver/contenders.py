@@ -14,8 +14,9 @@ from layoutc.solver.describe import described, named
 from layoutc.solver.eliminate import Infeasible
 from layoutc.solver.kinds import Kind, confined, kinds, uses
 from layoutc.solver.meshes import meshes, named_axes
+from layoutc.solver.plan import Plan
 from layoutc.solver.search import Answer, Node, best, branches
-from layoutc.solver.solve import Plan, objective, pinned, settled, solve
+from layoutc.solver.solve import objective, pinned, settled, solve
 from layoutc.solver.unsolvable import Unsolvable
 
 LARGE = 32

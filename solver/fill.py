@@ -29,8 +29,9 @@ from layoutc.dsl.program import (
     operands,
 )
 from layoutc.dsl.shape import Shape
+from layoutc.solver.assignment import Found
 from layoutc.solver.fan import Edge
-from layoutc.solver.instance import Found, Instance
+from layoutc.solver.instance import Instance
 from layoutc.solver.problem import Value
 
 

@@ -15,8 +15,9 @@ from math import gcd, prod, sqrt
 from layoutc.dsl.program import Declare, Program
 from layoutc.solver.contenders import called
 from layoutc.solver.meshes import Mesh, meshes
+from layoutc.solver.plan import Plan
 from layoutc.solver.price import Prices, price
-from layoutc.solver.solve import Plan, solve
+from layoutc.solver.solve import solve
 from layoutc.solver.unsolvable import Unsolvable
 
 DOUBLINGS = 10

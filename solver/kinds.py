@@ -16,8 +16,9 @@ import numpy as np
 from layoutc.dsl.program import Declare, Program
 from layoutc.solver import capacity
 from layoutc.solver.asked import Asked
+from layoutc.solver.assignment import Limits
 from layoutc.solver.eliminate import Infeasible
-from layoutc.solver.instance import Instance, Limits
+from layoutc.solver.instance import Instance
 from layoutc.solver.problem import Problem, Value
 from layoutc.solver.relations import Flags
 from layoutc.solver.search import Node

@@ -13,8 +13,9 @@ from itertools import combinations
 
 import numpy as np
 
+from layoutc.solver.assignment import Found, Limits, Shares, Times, Weights
 from layoutc.solver.eliminate import TOLERANCE, Infeasible
-from layoutc.solver.instance import Found, Instance, Limits, Shares, Times, Weights
+from layoutc.solver.instance import Instance
 
 WORK = Weights(1.0, 0.0, 0.0)
 TRAFFIC = Weights(0.0, 0.0, 1.0)

@@ -15,7 +15,7 @@ from layoutc.solver.eliminate import Infeasible
 from layoutc.solver.instance import Instance
 from layoutc.solver.kinds import Kind, axes_of, choices, flags, uses
 from layoutc.solver.meshes import meshes
-from layoutc.solver.solve import Plan
+from layoutc.solver.plan import Plan
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,10 +19,11 @@ import numpy as np
 from layoutc.dsl.program import Program
 from layoutc.solver import capacity
 from layoutc.solver.asked import Asked
+from layoutc.solver.assignment import Found, Limits, Shares
 from layoutc.solver.branching import alike, halves
 from layoutc.solver.build import build
 from layoutc.solver.eliminate import TOLERANCE, Infeasible
-from layoutc.solver.instance import Found, Instance, Limits, Shares
+from layoutc.solver.instance import Instance
 from layoutc.solver.machine import Machine
 from layoutc.solver.meshes import Mesh, distinct, named_axes
 from layoutc.solver.objectives import (

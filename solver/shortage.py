@@ -10,8 +10,8 @@ from math import ceil, prod
 from layoutc.dsl.program import DTYPES, Declare, Program, Type
 from layoutc.solver import capacity, lifetimes, units
 from layoutc.solver.asked import Asked
+from layoutc.solver.assignment import Weights
 from layoutc.solver.eliminate import Infeasible
-from layoutc.solver.instance import Weights
 from layoutc.solver.machine import Machine
 from layoutc.solver.meshes import meshes
 from layoutc.solver.objectives import alike

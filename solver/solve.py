@@ -4,19 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import suppress
-from dataclasses import dataclass, replace
-from math import inf, prod
+from dataclasses import replace
+from math import inf
 
 from layoutc.dsl.program import Program
 from layoutc.solver import capacity, units
 from layoutc.solver.asked import Asked, Minimize
+from layoutc.solver.assignment import Found
 from layoutc.solver.eliminate import TOLERANCE, Infeasible
 from layoutc.solver.fill import renamed_axes
 from layoutc.solver.formula import communication
-from layoutc.solver.instance import Found
 from layoutc.solver.machine import Machine
 from layoutc.solver.meshes import Mesh, meshes, renamings, uneven
 from layoutc.solver.padding import Padded, paddings
+from layoutc.solver.plan import Alternative, Pass, Plan
 from layoutc.solver.price import Prices, price
 from layoutc.solver.search import Answer, Outcome, search, tidied
 from layoutc.solver.shortage import shortage
@@ -27,88 +28,6 @@ MOST_PADDINGS = 8
 
 Passes = tuple[Program, ...]
 """The explicit program of each phase."""
-
-
-@dataclass(frozen=True, slots=True)
-class Alternative:
-    """Another mesh, and the least that was found there (seconds, of what was minimised)."""
-
-    mesh: Mesh
-    seconds: float
-
-
-@dataclass(frozen=True, slots=True)
-class Pass:
-    """One phase of a plan: its explicit program, on the plan's mesh, priced on its machine."""
-
-    program: Program
-    mesh: Mesh
-    machine: Machine
-    prices: Prices
-
-    @property
-    def chips(self) -> int:
-        """How many chips the mesh has."""
-        return prod(self.mesh.values())
-
-    @property
-    def phase(self) -> str:
-        """Its name; "main" where the file names none."""
-        return self.program.phase.name
-
-    @property
-    def weight(self) -> float:
-        """How often it runs."""
-        return self.program.phase.weight
-
-
-@dataclass(frozen=True, slots=True)
-class Plan:
-    """What the solver answers: a mesh, and for each phase an explicit program and its prices.
-
-    `bound` is the proven lower bound of what was minimised, in seconds: of all passes, or of their
-    communication. `runner_up` is the best mesh that is worse, if there is one; `ties` are those
-    that are as good, but for axes renamed. `stood` says that the program was explicit: its layouts
-    stood, and only the mesh was sought.
-    """
-
-    passes: tuple[Pass, ...]
-    chips: int
-    mesh: Mesh
-    machine: Machine
-    minimize: Minimize
-    bound: float
-    runner_up: Alternative | None = None
-    stood: bool = False
-    ties: tuple[Mesh, ...] = ()
-
-    @property
-    def name(self) -> str:
-        """The program's."""
-        return self.passes[0].program.name
-
-    @property
-    def seconds(self) -> float:
-        """All passes, each as often as its phase runs."""
-        return sum(one.weight * one.prices.seconds for one in self.passes)
-
-    @property
-    def value(self) -> float:
-        """What was minimised, in seconds."""
-        if self.minimize == "time":
-            return self.seconds
-        return sum(one.weight * one.prices.communication.seconds for one in self.passes)
-
-    @property
-    def gap(self) -> float:
-        """By what share something might be better than this plan."""
-        return max(0.0, 1 - self.bound / self.value) if self.value else 0.0
-
-    @property
-    def only(self) -> Pass:
-        """The one pass of a plan for a program of one phase."""
-        (one,) = self.passes
-        return one
 
 
 def solve(

@@ -11,8 +11,9 @@ from texts import read
 
 from layoutc.dsl.program import Program
 from layoutc.solver.machine import Machine, load_machine
+from layoutc.solver.plan import Plan
 from layoutc.solver.price import price
-from layoutc.solver.solve import Plan, solve
+from layoutc.solver.solve import solve
 from layoutc.solver.unsolvable import Unsolvable
 
 FFN = """\

@@ -13,7 +13,8 @@ from texts import read
 
 from layoutc.solver.asked import Minimize
 from layoutc.solver.machine import load_machine
-from layoutc.solver.solve import Plan, solve
+from layoutc.solver.plan import Plan
+from layoutc.solver.solve import solve
 
 E, F = 18_432, 73_728
 

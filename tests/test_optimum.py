@@ -18,8 +18,9 @@ from layoutc.dsl.parse import parse
 from layoutc.dsl.printer import print_program
 from layoutc.dsl.program import Define, Product, Program, operands
 from layoutc.dsl.shape import Shape
+from layoutc.solver.plan import Plan
 from layoutc.solver.price import price
-from layoutc.solver.solve import Plan, objective, solve
+from layoutc.solver.solve import objective, solve
 from layoutc.solver.unsolvable import Unsolvable
 
 COUNT = 500

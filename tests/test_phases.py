@@ -26,7 +26,8 @@ from layoutc.dsl.phases import unknown_phases
 from layoutc.dsl.printer import print_program
 from layoutc.dsl.program import Declare, Phase, Program
 from layoutc.solver.machine import Machine, load_machine
-from layoutc.solver.solve import Plan, solve
+from layoutc.solver.plan import Plan
+from layoutc.solver.solve import solve
 from layoutc.solver.unsolvable import Unsolvable
 
 FFN = """\

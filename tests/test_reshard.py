@@ -21,8 +21,9 @@ from layoutc.dsl.parse import parse_shape
 from layoutc.dsl.program import Move
 from layoutc.dsl.shape import Shape
 from layoutc.solver.machine import load_machine
+from layoutc.solver.plan import Plan
 from layoutc.solver.routes import Routes
-from layoutc.solver.solve import Plan, solve
+from layoutc.solver.solve import solve
 from layoutc.solver.space import Space
 
 DIMS = {1: "BE", 2: "ABC", 3: "BE"}

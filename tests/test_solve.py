@@ -7,7 +7,8 @@ from layoutc.dsl.parse import parse
 from layoutc.dsl.program import Program
 from layoutc.solver.machine import load_machine
 from layoutc.solver.meshes import factorisations, interchangeable, meshes
-from layoutc.solver.solve import Plan, solve
+from layoutc.solver.plan import Plan
+from layoutc.solver.solve import solve
 from layoutc.solver.unsolvable import Unsolvable
 
 FFN = """\

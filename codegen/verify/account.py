@@ -15,8 +15,8 @@ from layoutc.codegen.names import identifier
 from layoutc.codegen.padding import masks
 from layoutc.codegen.run import load
 from layoutc.dsl.program import DTYPES, Cast, Declare, Define, Dtype, Item, Program, Repeat
+from layoutc.solver.plan import Pass
 from layoutc.solver.price import price
-from layoutc.solver.solve import Pass
 
 CLOSE = 0.25
 """How far above what was predicted XLA's peak may be, as a share."""

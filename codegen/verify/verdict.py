@@ -28,7 +28,7 @@ from layoutc.codegen.verify.match import Matched, match
 from layoutc.codegen.verify.traced import mistyped
 from layoutc.codegen.verify.values import Values, compare
 from layoutc.dsl.program import Program
-from layoutc.solver.solve import Pass
+from layoutc.solver.plan import Pass
 
 MOST_DEVICES = 4096
 """As many chips as can be simulated in a minute or so."""

@@ -8,8 +8,8 @@ from layoutc.codegen.emit import emit
 from layoutc.codegen.verify.verdict import Refused, Verdict, verify
 from layoutc.dsl.program import Program
 from layoutc.solver.machine import DEFAULT, load_machine
+from layoutc.solver.plan import Pass
 from layoutc.solver.price import price
-from layoutc.solver.solve import Pass
 from layoutc.verify import differences_of
 
 

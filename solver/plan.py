@@ -1,0 +1,94 @@
+"""What the solver answers: for each phase an explicit program on a mesh, and what it costs."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import prod
+
+from layoutc.dsl.program import Program
+from layoutc.solver.asked import Minimize
+from layoutc.solver.machine import Machine
+from layoutc.solver.meshes import Mesh
+from layoutc.solver.price import Prices
+
+
+@dataclass(frozen=True, slots=True)
+class Alternative:
+    """Another mesh, and the least that was found there (seconds, of what was minimised)."""
+
+    mesh: Mesh
+    seconds: float
+
+
+@dataclass(frozen=True, slots=True)
+class Pass:
+    """One phase of a plan: its explicit program, on the plan's mesh, priced on its machine."""
+
+    program: Program
+    mesh: Mesh
+    machine: Machine
+    prices: Prices
+
+    @property
+    def chips(self) -> int:
+        """How many chips the mesh has."""
+        return prod(self.mesh.values())
+
+    @property
+    def phase(self) -> str:
+        """Its name; "main" where the file names none."""
+        return self.program.phase.name
+
+    @property
+    def weight(self) -> float:
+        """How often it runs."""
+        return self.program.phase.weight
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """What the solver answers: a mesh, and for each phase an explicit program and its prices.
+
+    `bound` is the proven lower bound of what was minimised, in seconds: of all passes, or of their
+    communication. `runner_up` is the best mesh that is worse, if there is one; `ties` are those
+    that are as good, but for axes renamed. `stood` says that the program was explicit: its layouts
+    stood, and only the mesh was sought.
+    """
+
+    passes: tuple[Pass, ...]
+    chips: int
+    mesh: Mesh
+    machine: Machine
+    minimize: Minimize
+    bound: float
+    runner_up: Alternative | None = None
+    stood: bool = False
+    ties: tuple[Mesh, ...] = ()
+
+    @property
+    def name(self) -> str:
+        """The program's."""
+        return self.passes[0].program.name
+
+    @property
+    def seconds(self) -> float:
+        """All passes, each as often as its phase runs."""
+        return sum(one.weight * one.prices.seconds for one in self.passes)
+
+    @property
+    def value(self) -> float:
+        """What was minimised, in seconds."""
+        if self.minimize == "time":
+            return self.seconds
+        return sum(one.weight * one.prices.communication.seconds for one in self.passes)
+
+    @property
+    def gap(self) -> float:
+        """By what share something might be better than this plan."""
+        return max(0.0, 1 - self.bound / self.value) if self.value else 0.0
+
+    @property
+    def only(self) -> Pass:
+        """The one pass of a plan for a program of one phase."""
+        (one,) = self.passes
+        return one
