@@ -13,9 +13,6 @@ from layoutc.solver.units import chips, duration, mesh, size
 
 Rows = list[list[str]]
 
-ROUNDING = 1e-8
-"""A gap no larger is one of rounding."""
-
 
 def report(
     plan: Plan,
@@ -171,7 +168,7 @@ def overall(
         what = "" if plan.minimize == "time" else " of communication"
         seconds = plan.runner_up.seconds
         said = f"{mesh(plan.runner_up.mesh)}, {duration(seconds)}{what}"
-        if duration(seconds) == duration(plan.value):
+        if plan.value and duration(seconds) == duration(plan.value):
             said += f", {seconds / plan.value - 1:.2%} more"
         rows.append(["next best mesh", said])
     if against:
@@ -206,7 +203,7 @@ def _proof(plan: Plan) -> str:
         least = (
             f"with the least matmul work, no communication takes less than {duration(plan.bound)}"
         )
-    if plan.gap > ROUNDING:
+    if plan.gap:
         return f"{least}; the search stopped within {plan.gap:.2%} of that, as asked"
     return f"{least}: every mesh, layout and route was weighed"
 

@@ -7,6 +7,7 @@ from math import prod
 
 from layoutc.dsl.program import Program
 from layoutc.solver.asked import Minimize
+from layoutc.solver.eliminate import TOLERANCE
 from layoutc.solver.machine import Machine
 from layoutc.solver.meshes import Mesh
 from layoutc.solver.price import Prices
@@ -84,8 +85,9 @@ class Plan:
 
     @property
     def gap(self) -> float:
-        """By what share something might be better than this plan."""
-        return max(0.0, 1 - self.bound / self.value) if self.value else 0.0
+        """By what share something might be better than this plan; 0 where it is proven."""
+        gap = 1 - self.bound / self.value if self.value else 0.0
+        return gap if gap > TOLERANCE else 0.0
 
     @property
     def only(self) -> Pass:
