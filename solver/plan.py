@@ -7,10 +7,13 @@ from math import prod
 
 from layoutc.dsl.program import Program
 from layoutc.solver.asked import Minimize
-from layoutc.solver.eliminate import TOLERANCE
 from layoutc.solver.machine import Machine
 from layoutc.solver.meshes import Mesh
 from layoutc.solver.price import Prices
+
+
+ROUNDING = 1e-9
+"""A gap no larger is one of rounding: bounds and values are sums of many numbers."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,7 +90,7 @@ class Plan:
     def gap(self) -> float:
         """By what share something might be better than this plan; 0 where it is proven."""
         gap = 1 - self.bound / self.value if self.value else 0.0
-        return gap if gap > TOLERANCE else 0.0
+        return gap if gap > ROUNDING else 0.0
 
     @property
     def only(self) -> Pass:
