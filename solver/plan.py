@@ -11,7 +11,6 @@ from layoutc.solver.machine import Machine
 from layoutc.solver.meshes import Mesh
 from layoutc.solver.price import Prices
 
-
 ROUNDING = 1e-9
 """A gap no larger is one of rounding: bounds and values are sums of many numbers."""
 
