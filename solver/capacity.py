@@ -16,6 +16,7 @@ from layoutc.solver.branching import Halves, smaller
 from layoutc.solver.eliminate import Infeasible
 from layoutc.solver.fill import Filled, fill
 from layoutc.solver.instance import Instance
+from layoutc.solver.meshes import mesh_of
 from layoutc.solver.price import Memory, price
 from layoutc.solver.problem import Value
 from layoutc.solver.relations import Flags
@@ -29,7 +30,7 @@ def filled(instance: Instance, found: Found) -> tuple[Filled, ...]:
 
 def memory(program: Program, instance: Instance) -> Memory:
     """What an explicit program takes of a chip."""
-    return price(program, {a.name: a.size or 1 for a in program.axes}, instance.machine).memory
+    return price(program, mesh_of(program), instance.machine).memory
 
 
 def fits(instance: Instance, found: Found) -> bool:

@@ -13,10 +13,10 @@ from layoutc.solver.branching import alike
 from layoutc.solver.describe import described, named
 from layoutc.solver.eliminate import Infeasible
 from layoutc.solver.kinds import Kind, confined, kinds, uses
-from layoutc.solver.meshes import meshes, named_axes
+from layoutc.solver.meshes import meshes, named_axes, pinned
 from layoutc.solver.plan import Plan
 from layoutc.solver.search import Answer, Node, best, branches
-from layoutc.solver.solve import objective, pinned, settled, solve
+from layoutc.solver.solve import objective, settled, solve
 from layoutc.solver.unsolvable import Unsolvable
 
 LARGE = 32

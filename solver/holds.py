@@ -8,6 +8,7 @@ just beyond; where it knows of a better layout, the search looks for the place i
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from math import gcd, prod, sqrt
@@ -143,7 +144,7 @@ def _divisor(program: Program, mesh: Mesh, dim: str) -> int:
 
 
 @dataclass
-class _Sweep:
+class _Sweep(ABC):
     """One number that varies: the race, and the search, at any of its values."""
 
     program: Program
@@ -154,17 +155,17 @@ class _Sweep:
         self.name = called(self.plan)
         self.asked: dict[float, str] = {}
 
+    @abstractmethod
     def worth(self, line: _Line, value: float) -> tuple[float, float]:
         """What is minimised, of a program in the race."""
-        raise NotImplementedError
 
+    @abstractmethod
     def solved(self, value: float) -> Plan:
         """The best plan there is. Raises `Unsolvable`."""
-        raise NotImplementedError
 
+    @abstractmethod
     def middle(self, good: float, bad: float) -> float | None:
         """A value between two; None if they are as near as values are told apart."""
-        raise NotImplementedError
 
     def can(self, line: _Line, value: float) -> bool:
         """Whether a program in the race divides there."""

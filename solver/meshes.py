@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from itertools import pairwise, permutations, product
 from math import prod
 
@@ -20,6 +21,17 @@ def meshes(axes: tuple[Axis, ...], chips: int) -> Iterator[Mesh]:
     for sizes in factorisations(chips // pinned, len(free)):
         chosen = dict(zip(free, sizes, strict=True))
         yield {a.name: a.size if a.size is not None else chosen[a.name] for a in axes}
+
+
+def pinned(program: Program, mesh: Mesh) -> Program:
+    """The program on that mesh and no other."""
+    axes = tuple(replace(axis, size=mesh[axis.name]) for axis in program.axes)
+    return replace(program, axes=axes)
+
+
+def mesh_of(program: Program) -> Mesh:
+    """The mesh of a program whose sizes are all pinned."""
+    return {axis.name: axis.size or 1 for axis in program.axes}
 
 
 def factorisations(number: int, parts: int) -> Iterator[tuple[int, ...]]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import islice
 from math import ceil, prod
 
@@ -13,7 +13,7 @@ from layoutc.solver.asked import Asked
 from layoutc.solver.assignment import Weights
 from layoutc.solver.eliminate import Infeasible
 from layoutc.solver.machine import Machine
-from layoutc.solver.meshes import meshes
+from layoutc.solver.meshes import mesh_of, meshes, pinned
 from layoutc.solver.objectives import alike
 from layoutc.solver.price import Memory, price
 from layoutc.solver.search import branches
@@ -88,21 +88,19 @@ def _candidates(program: Program, chips: int, machine: Machine) -> Iterator[list
         return
     for mesh in meshes(program.axes, chips):
         try:
-            yield [Lean(one, price(one, mesh, machine).memory, {}) for one in _on(program, mesh)]
+            yield [
+                Lean(one, price(one, mesh, machine).memory, {})
+                for one in pinned(program, mesh).passes
+            ]
         except ValueError:
             continue
-
-
-def _on(program: Program, mesh: dict[str, int]) -> Iterator[Program]:
-    axes = tuple(replace(axis, size=mesh[axis.name]) for axis in program.axes)
-    yield from (replace(one, axes=axes) for one in program.passes)
 
 
 def _largest(lean: Lean) -> tuple[str, int]:
     """The tensor that takes most of a chip when it holds most, and what it takes."""
     program = lean.program
     sizes = {dim: size or 0 for dim, size in program.dims.items()}
-    mesh = {axis.name: axis.size or 1 for axis in program.axes}
+    mesh = mesh_of(program)
     taken = {}
     for item, times in program.walk():
         stored = isinstance(item, Declare) and item.kind != "input"

@@ -15,7 +15,7 @@ from layoutc.solver.eliminate import TOLERANCE, Infeasible
 from layoutc.solver.fill import renamed_axes
 from layoutc.solver.formula import communication
 from layoutc.solver.machine import Machine
-from layoutc.solver.meshes import Mesh, meshes, renamings, uneven
+from layoutc.solver.meshes import Mesh, mesh_of, meshes, pinned, renamings, uneven
 from layoutc.solver.padding import Padded, paddings
 from layoutc.solver.plan import Alternative, Pass, Plan
 from layoutc.solver.price import Prices, price
@@ -166,12 +166,6 @@ def _equal(one: tuple[float, ...], other: tuple[float, ...]) -> bool:
     return all(abs(a - b) <= TOLERANCE * abs(b) for a, b in zip(one, other, strict=True))
 
 
-def pinned(program: Program, mesh: Mesh) -> Program:
-    """The program on that mesh and no other."""
-    axes = tuple(replace(axis, size=mesh[axis.name]) for axis in program.axes)
-    return replace(program, axes=axes)
-
-
 # Programs with holes.
 
 
@@ -215,12 +209,7 @@ def _worth_spelling(program: Program, answers: list[Answer], machine: Machine) -
 
 
 def _memory(passes: Passes, machine: Machine) -> int:
-    return max(price(one, _mesh(one), machine).memory.bytes for one in passes)
-
-
-def _mesh(program: Program) -> Mesh:
-    """The mesh of a program whose sizes are all pinned."""
-    return {axis.name: axis.size or 1 for axis in program.axes}
+    return max(price(one, mesh_of(one), machine).memory.bytes for one in passes)
 
 
 def _spelled(answer: Answer, found: Found) -> Passes:
@@ -235,14 +224,14 @@ def _best(
     memory: dict[tuple[int, ...], int] = {}
 
     def rank(passes: Passes) -> tuple[object, ...]:
-        key = uneven(_mesh(passes[0]))
+        key = uneven(mesh_of(passes[0]))
         if key not in memory:
             memory[key] = _memory(passes, machine)
         reading = tuple(map(_reading, passes))
         return memory[key], key, reading, _sizes(passes[0])
 
     best = min(candidates, key=rank)
-    mesh = _mesh(best[0])
+    mesh = mesh_of(best[0])
     passes = tuple(Pass(one, mesh, machine, price(one, mesh, machine)) for one in best)
     return Plan(passes, chips, mesh, machine, minimize, bound)
 

@@ -12,11 +12,11 @@ from layoutc.solver.asked import Asked
 from layoutc.solver.eliminate import TOLERANCE, Infeasible
 from layoutc.solver.instance import Instance
 from layoutc.solver.kinds import axes_of
-from layoutc.solver.meshes import Mesh
+from layoutc.solver.meshes import Mesh, pinned
 from layoutc.solver.plan import Plan
 from layoutc.solver.relations import Flags
 from layoutc.solver.search import Node, best, branches
-from layoutc.solver.solve import pinned, solve
+from layoutc.solver.solve import solve
 from layoutc.solver.space import TOKENS
 
 By = Literal["memory", "even", "order", "tokens"]

@@ -16,11 +16,11 @@ from layoutc.solver.contenders import called, contenders, worth
 from layoutc.solver.describe import describe
 from layoutc.solver.holds import Range, holds
 from layoutc.solver.machine import load_machine
-from layoutc.solver.meshes import meshes
+from layoutc.solver.meshes import meshes, pinned
 from layoutc.solver.plan import Plan
 from layoutc.solver.price import price
 from layoutc.solver.ruled_out import TooFewAxes, TooLarge, Undivided, Written, ruled_out, uncut
-from layoutc.solver.solve import pinned, solve
+from layoutc.solver.solve import solve
 from layoutc.solver.ties import ties
 from layoutc.solver.unsolvable import Unsolvable
 from layoutc.why import why
