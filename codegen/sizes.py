@@ -20,11 +20,6 @@ REPETITIONS = 2
 """What a count is shrunk to: enough for one repetition to start from another's result."""
 
 
-def sized(program: Program) -> dict[str, int]:
-    """The dims that have a size, in the order of the file."""
-    return {dim: size for dim, size in program.dims.items() if size is not None}
-
-
 def multiples(program: Program, mesh: Mapping[str, int]) -> dict[str, int]:
     """For each dim, the number that its size is a multiple of: all its splits divide it."""
     parts = dict.fromkeys(program.dims, 1)

@@ -25,7 +25,7 @@ def tables(passes: Passes, mesh: Mapping[str, int], axes: AxisNames) -> Iterator
     program = passes[0]
     yield _table("MESH", {axes.labels[a.name]: mesh[a.name] for a in program.axes})
     small = sizes.small(passes, mesh)
-    yield from _by_phase("DIMS", passes, [sizes.sized(one) for one in passes])
+    yield from _by_phase("DIMS", passes, [one.sizes for one in passes])
     parts = [sizes.multiples(one, mesh) for one in passes]
     yield from _by_phase("PARTS", passes, parts, "  # what a dim is a multiple of")
     yield from _by_phase("SMALL", passes, small, "  # for simulated devices")

@@ -210,6 +210,11 @@ class Program:
                 yield item, 1
 
     @property
+    def sizes(self) -> dict[str, int]:
+        """The dims that have a size."""
+        return {dim: size for dim, size in self.dims.items() if size is not None}
+
+    @property
     def passes(self) -> tuple[Program, ...]:
         """The program of each phase: of that phase alone, and its dims have the sizes there."""
         return tuple(

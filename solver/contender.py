@@ -129,7 +129,7 @@ class Contender:
             work = price(program, mesh, self.sweep.machine).compute.flops
         except ValueError:
             return None
-        sizes = {d: n for d, n in program.dims.items() if n is not None}
+        sizes = program.sizes
         elements = communication(program, mesh, exact=not self.sweep.large)
         return Measure(work, elements.exact({**sizes, **mesh}), mesh)
 

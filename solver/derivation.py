@@ -75,7 +75,7 @@ def on_chips(program: Program, chips: int) -> OnChips:
     whole = best_mesh(program, chips)
     if whole is None:
         raise explain(program, chips)
-    dims = {dim: size for dim, size in program.dims.items() if size is not None}
+    dims = program.sizes
     known = {a: size for a, size in sizes(program).items() if size is not None}
     formula = communication(program)
     groups = grouped(formula, [a for a in sizes(program) if a not in known])

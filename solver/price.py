@@ -120,7 +120,7 @@ class _Pricer:
     def __init__(self, program: Program, mesh: Mapping[str, int], machine: Machine) -> None:
         self.program, self.mesh, self.machine = program, mesh, machine
         self.types = program.types
-        dims = {d: size for d, size in program.dims.items() if size is not None}
+        dims = program.sizes
         self.values = {**dims, **mesh}
         for name, found in self.types.items():
             self.check(name, found.shape)

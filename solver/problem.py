@@ -83,7 +83,7 @@ class Part:
     @property
     def sizes(self) -> dict[str, int]:
         """The dims that have a size."""
-        return {dim: size for dim, size in self.program.dims.items() if size is not None}
+        return self.program.sizes
 
     @property
     def weight(self) -> float:

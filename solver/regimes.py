@@ -263,7 +263,7 @@ def _switch(sweep: Sweep, one: _Leg, other: _Leg) -> Switch:
 
 def _number(crossed: Crossing | Meeting | None, sweep: Sweep) -> Fraction | None:
     """A crossing at the sizes that the program has."""
-    sizes = {d: n for d, n in sweep.program.dims.items() if n is not None}
+    sizes = sweep.program.sizes
     return None if crossed is None else crossed.value(sizes)
 
 

@@ -158,7 +158,7 @@ def _weighed(
 
 def _received(program: Program, mesh: Mesh) -> float:
     """Elements that a chip receives, K large."""
-    sizes = {d: size for d, size in program.dims.items() if size is not None}
+    sizes = program.sizes
     return float(communication(program, mesh).exact({**sizes, **mesh}))
 
 

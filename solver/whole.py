@@ -34,7 +34,7 @@ def best_mesh(program: Program, chips: int) -> Whole | None:
 
     A mesh counts whether or not its axes divide the dims: padding is another question.
     """
-    dims = {d: size for d, size in program.dims.items() if size is not None}
+    dims = program.sizes
     costs = _exact(program)
 
     def elements(mesh: Mesh) -> Fraction:

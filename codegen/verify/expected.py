@@ -49,7 +49,7 @@ class Expected:
 
 def expected(program: Program, mesh: Mapping[str, int]) -> list[Expected]:
     """The moves of an explicit program that bring a chip anything on this mesh, in order."""
-    types, sizes = program.types, {d: s for d, s in program.dims.items() if s is not None}
+    types, sizes = program.types, program.sizes
     found = []
     for item, times in program.walk():
         if not isinstance(item, Define) or not isinstance(item.operation, Move):
