@@ -26,22 +26,18 @@ from layoutc.codegen.tree import (
     Statement,
     Tuple,
 )
-from layoutc.dsl.program import (
+from layoutc.dsl.operation import (
     Apply,
     Arithmetic,
     Cast,
-    Declare,
-    Define,
     Hold,
     Move,
     Number,
     Operand,
     Product,
-    Program,
     Reduce,
-    Repeat,
-    Type,
 )
+from layoutc.dsl.program import Declare, Define, Program, Repeat, Type
 from layoutc.dsl.shape import Shape, whole
 
 

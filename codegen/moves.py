@@ -14,7 +14,7 @@ from typing import assert_never
 
 from layoutc.codegen.layouts import AxisNames
 from layoutc.codegen.tree import Call, Expr, Literal
-from layoutc.dsl.program import Move
+from layoutc.dsl.operation import Move
 from layoutc.dsl.shape import Shape
 
 Step = tuple[Expr, Shape]

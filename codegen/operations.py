@@ -15,17 +15,8 @@ from typing import assert_never
 from layoutc.codegen.layouts import AxisNames
 from layoutc.codegen.moves import own_part
 from layoutc.codegen.tree import Binary, Broadcast, Call, Expr, Literal, Method, Name, Tuple
-from layoutc.dsl.program import (
-    Apply,
-    Arithmetic,
-    Cast,
-    Dtype,
-    Function,
-    Number,
-    Product,
-    Reduce,
-    Type,
-)
+from layoutc.dsl.operation import Apply, Arithmetic, Cast, Function, Number, Product, Reduce
+from layoutc.dsl.program import Dtype, Type
 from layoutc.dsl.shape import Shape
 
 JAX_DTYPES: dict[Dtype, str] = {

@@ -16,25 +16,20 @@ from dataclasses import dataclass, field
 from math import isfinite
 from typing import NamedTuple
 
-from layoutc.dsl.program import (
+from layoutc.dsl.operation import (
     Apply,
     Arithmetic,
     Cast,
-    Declare,
-    Define,
     Function,
     Hold,
-    Item,
     Move,
     Number,
     Operand,
     Operation,
     Product,
-    Program,
     Reduce,
-    Repeat,
-    Type,
 )
+from layoutc.dsl.program import Declare, Define, Item, Program, Repeat, Type
 
 ZERO_AT_ZERO: frozenset[Function] = frozenset(
     {"relu", "gelu", "gelu_erf", "silu", "tanh", "sqrt", "square", "neg", "abs"}

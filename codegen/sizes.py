@@ -8,7 +8,8 @@ from math import ceil, lcm, prod
 
 from layoutc.codegen.body import stacks
 from layoutc.codegen.padding import padded
-from layoutc.dsl.program import Apply, Cast, Define, Hold, Move, Product, Program
+from layoutc.dsl.operation import Apply, Cast, Hold, Move, Product
+from layoutc.dsl.program import Define, Program
 
 PER_CHIP = 2
 """How much of each split dim a simulated chip holds: more than one, so that order shows."""

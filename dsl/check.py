@@ -13,8 +13,9 @@ from layoutc.dsl.blocks import Block, check_next, check_open, check_output, clos
 from layoutc.dsl.errors import Diagnostic, Span, in_order
 from layoutc.dsl.filling import has_holes
 from layoutc.dsl.header import Settings
+from layoutc.dsl.operation import Hold
 from layoutc.dsl.phases import check_phase, phases
-from layoutc.dsl.program import Declare, Define, Hold, Item, Output, Program
+from layoutc.dsl.program import Declare, Define, Item, Output, Program
 from layoutc.dsl.scope import Definition
 from layoutc.dsl.statements import check_declare, check_define
 

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from layoutc.dsl.program import (
+from layoutc.dsl.operation import (
     Apply,
     Arithmetic,
     Cast,
-    Dtype,
     Hold,
     Move,
     Operation,
@@ -16,6 +15,7 @@ from layoutc.dsl.program import (
     Reduce,
     operands,
 )
+from layoutc.dsl.program import Dtype
 from layoutc.dsl.refusal import Refusal, letters
 
 

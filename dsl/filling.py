@@ -7,7 +7,7 @@ is the solver's business. What is refused here is wrong whatever the operands' l
 from __future__ import annotations
 
 from layoutc.dsl import syntax
-from layoutc.dsl.program import Apply, Move, Operation, Reduce
+from layoutc.dsl.operation import Apply, Move, Operation, Reduce
 from layoutc.dsl.refusal import Refusal, letters
 from layoutc.dsl.rules import LINEAR
 from layoutc.dsl.shape import Shape

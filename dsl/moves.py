@@ -7,7 +7,7 @@ chunks out of order is refused here, since JAX itself says nothing.
 
 from __future__ import annotations
 
-from layoutc.dsl.program import Move
+from layoutc.dsl.operation import Move
 from layoutc.dsl.refusal import Held, Refusal, letters, scattered
 from layoutc.dsl.shape import Shape
 

@@ -10,25 +10,19 @@ from collections.abc import Iterable, Mapping
 
 from layoutc.dsl.columns import Row, align
 from layoutc.dsl.dtypes import derived_dtype
-from layoutc.dsl.program import (
+from layoutc.dsl.operation import (
     Apply,
     Arithmetic,
-    Axis,
     Cast,
-    Declare,
-    Define,
-    Dtype,
     Hold,
     Move,
     Number,
     Operand,
     Operation,
-    Phase,
     Product,
-    Program,
     Reduce,
-    Repeat,
 )
+from layoutc.dsl.program import Axis, Declare, Define, Dtype, Phase, Program, Repeat
 from layoutc.dsl.refusal import letters
 from layoutc.dsl.shape import Shape
 from layoutc.dsl.words import number

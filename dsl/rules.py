@@ -11,11 +11,10 @@ from collections.abc import Mapping
 
 from layoutc.dsl.dims import result_dims
 from layoutc.dsl.moves import Verdict, move
-from layoutc.dsl.program import (
+from layoutc.dsl.operation import (
     Apply,
     Arithmetic,
     Cast,
-    Dtype,
     Hold,
     Move,
     Number,
@@ -23,6 +22,7 @@ from layoutc.dsl.program import (
     Product,
     Reduce,
 )
+from layoutc.dsl.program import Dtype
 from layoutc.dsl.refusal import Held, Refusal, gathered, letters, scattered, unreduced
 from layoutc.dsl.shape import Dim, Shape
 

@@ -8,8 +8,9 @@ from layoutc.dsl.errors import Span
 from layoutc.dsl.filling import hopeless, no_sum
 from layoutc.dsl.header import read_dtype
 from layoutc.dsl.layouts import read_shape
-from layoutc.dsl.operations import operand_words, read_operation
-from layoutc.dsl.program import Declare, Define, Dtype, Operation, Product, Type, operands
+from layoutc.dsl.operation import Operation, Product, operands
+from layoutc.dsl.program import Declare, Define, Dtype, Type
+from layoutc.dsl.reading import operand_words, read_operation
 from layoutc.dsl.refusal import Held, Refusal
 from layoutc.dsl.rules import infer
 from layoutc.dsl.rules import result_dims as dims_of

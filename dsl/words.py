@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import get_args
 
-from layoutc.dsl.program import DTYPES, DeclareKind, Function, MoveKind, ReduceKind
+from layoutc.dsl.operation import Function, MoveKind, ReduceKind
+from layoutc.dsl.program import DTYPES, DeclareKind
 
 FUNCTIONS: tuple[Function, ...] = get_args(Function)
 MOVES: tuple[MoveKind, ...] = get_args(MoveKind)

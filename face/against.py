@@ -10,8 +10,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from layoutc.document import Document
+from layoutc.dsl.operation import Move
 from layoutc.dsl.printer import print_statement
-from layoutc.dsl.program import Define, Move
+from layoutc.dsl.program import Define
 from layoutc.report import Rows, table
 from layoutc.solver.units import chips, mesh, size
 

@@ -5,8 +5,9 @@ from __future__ import annotations
 from fractions import Fraction
 
 from layoutc.document import Document
+from layoutc.dsl.operation import Move
 from layoutc.dsl.printer import print_statement
-from layoutc.dsl.program import Move, Program
+from layoutc.dsl.program import Program
 from layoutc.pipeline import Source, refusals
 from layoutc.report import Rows, table
 from layoutc.solver import units

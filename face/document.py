@@ -83,8 +83,8 @@ def _phase(made: Pass) -> Document:
 
 
 def _collective(made: Pass, price: StatementPrice) -> Document:
+    from layoutc.dsl.operation import Move
     from layoutc.dsl.printer import print_statement
-    from layoutc.dsl.program import Move
 
     move, order = price.define.operation, tuple(a.name for a in made.program.axes)
     assert isinstance(move, Move)

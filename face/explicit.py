@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from layoutc.dsl.errors import Diagnostic
-from layoutc.dsl.program import Define, Hold, Program
+from layoutc.dsl.operation import Hold
+from layoutc.dsl.program import Define, Program
 from layoutc.pipeline import Source, WrongFile, place
 
 

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from layoutc.dsl.operation import Product
 from layoutc.dsl.printer import print_statement
-from layoutc.dsl.program import Define, Product
+from layoutc.dsl.program import Define
 from layoutc.solver.plan import Pass, Plan
 from layoutc.solver.price import StatementPrice
 from layoutc.solver.units import duration, size

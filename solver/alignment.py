@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from difflib import SequenceMatcher
 
-from layoutc.dsl.program import Apply, Arithmetic, Define, Move, Reduce
+from layoutc.dsl.operation import Apply, Arithmetic, Move, Reduce
+from layoutc.dsl.program import Define
 from layoutc.solver.price import StatementPrice
 
 Pair = tuple[StatementPrice | None, StatementPrice | None]

@@ -11,23 +11,19 @@ from functools import cache
 
 import numpy as np
 
-from layoutc.dsl.program import (
-    DTYPES,
+from layoutc.dsl.operation import (
     Apply,
     Arithmetic,
     Cast,
-    Declare,
-    Define,
     Hold,
     Move,
     Number,
     Operation,
     Product,
-    Program,
     Reduce,
-    Repeat,
     operands,
 )
+from layoutc.dsl.program import DTYPES, Declare, Define, Program, Repeat
 from layoutc.dsl.rules import LINEAR, WIDER
 from layoutc.dsl.shape import Reduction, Shape
 from layoutc.solver.meshes import named_axes

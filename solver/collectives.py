@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal
 
-from layoutc.dsl.program import Move, MoveKind
+from layoutc.dsl.operation import Move, MoveKind
 from layoutc.dsl.shape import Shape
 from layoutc.solver.monomial import Cost, Monomial
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from itertools import combinations
 
-from layoutc.dsl.program import Declare, Define, Move, MoveKind, Product, Program
+from layoutc.dsl.operation import Move, MoveKind, Product
+from layoutc.dsl.program import Declare, Define, Program
 
 Axes = frozenset[str]
 

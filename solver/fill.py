@@ -10,24 +10,19 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 
-from layoutc.dsl.program import (
+from layoutc.dsl.operation import (
     Apply,
     Arithmetic,
     Cast,
-    Declare,
-    Define,
     Hold,
-    Item,
     Move,
     Number,
     Operation,
     Product,
-    Program,
     Reduce,
-    Repeat,
-    Type,
     operands,
 )
+from layoutc.dsl.program import Declare, Define, Item, Program, Repeat, Type
 from layoutc.dsl.shape import Shape
 from layoutc.solver.assignment import Found
 from layoutc.solver.fan import Edge

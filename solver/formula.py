@@ -6,7 +6,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 
-from layoutc.dsl.program import DTYPES, Define, Move, Program
+from layoutc.dsl.operation import Move
+from layoutc.dsl.program import DTYPES, Define, Program
 from layoutc.solver.collectives import moves_nothing, received, received_large
 from layoutc.solver.monomial import Cost, Monomial
 from layoutc.solver.spelling import Speller

@@ -6,7 +6,8 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from itertools import accumulate
 
-from layoutc.dsl.program import Declare, Define, Hold, Program, Repeat, Type, operands
+from layoutc.dsl.operation import Hold, operands
+from layoutc.dsl.program import Declare, Define, Program, Repeat, Type
 
 
 @dataclass(frozen=True, slots=True)

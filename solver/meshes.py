@@ -7,7 +7,8 @@ from dataclasses import replace
 from itertools import pairwise, permutations, product
 from math import prod
 
-from layoutc.dsl.program import Axis, Define, Move, Program
+from layoutc.dsl.operation import Move
+from layoutc.dsl.program import Axis, Define, Program
 
 Mesh = dict[str, int]
 

@@ -11,7 +11,8 @@ from dataclasses import dataclass
 from fractions import Fraction
 from math import ceil, prod
 
-from layoutc.dsl.program import DTYPES, Declare, Define, Move, Product, Program, Type
+from layoutc.dsl.operation import Move, Product
+from layoutc.dsl.program import DTYPES, Declare, Define, Program, Type
 from layoutc.dsl.shape import Shape
 from layoutc.solver import lifetimes
 from layoutc.solver.collectives import held, moves_nothing, received

@@ -17,7 +17,7 @@ from math import prod
 import numpy as np
 from numpy.typing import NDArray
 
-from layoutc.dsl.program import Move, MoveKind
+from layoutc.dsl.operation import Move, MoveKind
 from layoutc.dsl.shape import Dim, Reduction, Shape
 from layoutc.solver.collectives import RULES
 

@@ -13,8 +13,8 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 from layouts import all_shapes, legal_moves
 
+from layoutc.dsl.operation import Move, MoveKind
 from layoutc.dsl.parse import parse_shape
-from layoutc.dsl.program import Move, MoveKind
 from layoutc.dsl.shape import Shape
 from layoutc.solver.collectives import moves_nothing, received, received_large
 from layoutc.solver.monomial import Cost, Monomial

@@ -13,8 +13,9 @@ from steps import gives
 from versions import Versions
 
 from layoutc.dsl.check import check
+from layoutc.dsl.operation import Arithmetic, Move, MoveKind, Product
 from layoutc.dsl.parse import parse
-from layoutc.dsl.program import Arithmetic, Move, MoveKind, Product, Program
+from layoutc.dsl.program import Program
 from layoutc.dsl.refusal import Held
 from layoutc.dsl.rules import infer
 from layoutc.dsl.shape import Shape

@@ -14,9 +14,10 @@ from enumerate import Minimize, optimum, tables_of
 from small_programs import small
 
 from layoutc.dsl.check import check
+from layoutc.dsl.operation import Product, operands
 from layoutc.dsl.parse import parse
 from layoutc.dsl.printer import print_program
-from layoutc.dsl.program import Define, Product, Program, operands
+from layoutc.dsl.program import Define, Program
 from layoutc.dsl.shape import Shape
 from layoutc.solver.plan import Plan
 from layoutc.solver.price import price

@@ -10,9 +10,10 @@ from hypothesis import strategies as st
 
 from layoutc.dsl.check import check
 from layoutc.dsl.formatter import format_file
+from layoutc.dsl.operation import Move
 from layoutc.dsl.parse import parse
 from layoutc.dsl.printer import print_program, print_shape, print_statement
-from layoutc.dsl.program import Define, Move, Program, Type
+from layoutc.dsl.program import Define, Program, Type
 from layoutc.dsl.shape import Shape, whole
 
 EXAMPLES = sorted((Path(__file__).parent.parent / "examples").glob("*.layout"))

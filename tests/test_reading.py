@@ -25,8 +25,9 @@ from layoutc.codegen.emit import emit
 from layoutc.codegen.names import identifier
 from layoutc.codegen.run import load
 from layoutc.codegen.verify.verdict import statement_lines
+from layoutc.dsl.operation import Move
 from layoutc.dsl.parse import parse_shape
-from layoutc.dsl.program import Define, Move, Program
+from layoutc.dsl.program import Define, Program
 from layoutc.dsl.shape import Shape
 
 LONG = bool(os.environ.get("LAYOUTC_LONG"))

@@ -17,8 +17,8 @@ from hypothesis import strategies as st
 from reshard import missing, partial
 from texts import read
 
+from layoutc.dsl.operation import Move
 from layoutc.dsl.parse import parse_shape
-from layoutc.dsl.program import Move
 from layoutc.dsl.shape import Shape
 from layoutc.solver.machine import load_machine
 from layoutc.solver.plan import Plan

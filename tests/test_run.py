@@ -11,7 +11,8 @@ import samples
 from random_programs import ANYWHERE, TAMED, random_program
 from texts import read
 
-from layoutc.dsl.program import Apply, Define, Move, Program
+from layoutc.dsl.operation import Apply, Move
+from layoutc.dsl.program import Define, Program
 
 LONG = bool(os.environ.get("LAYOUTC_LONG"))
 SEEDS = 300 if LONG else 40

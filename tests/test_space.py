@@ -5,7 +5,7 @@ from math import comb, perm
 
 import pytest
 
-from layoutc.dsl.program import Arithmetic, Product
+from layoutc.dsl.operation import Arithmetic, Product
 from layoutc.dsl.rules import Held, infer
 from layoutc.dsl.shape import Shape
 from layoutc.solver.collectives import moves_nothing, received
@@ -80,7 +80,7 @@ def test_every_statement_is_an_edge() -> None:
             "permute",
         ):
             for axes in (("x",), ("y",), ("x", "y")):
-                from layoutc.dsl.program import Move
+                from layoutc.dsl.operation import Move
 
                 for j in range(len(space)):
                     if infer(Move(kind, axes, "a"), held, space.shape(j), "bf16") == space.shape(j):

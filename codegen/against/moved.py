@@ -18,7 +18,8 @@ from layoutc.codegen.body import returned
 from layoutc.codegen.compiled import groups
 from layoutc.codegen.compiled.collectives import Collective
 from layoutc.codegen.compiled.hlo import BYTES
-from layoutc.dsl.program import MoveKind, Program
+from layoutc.dsl.operation import MoveKind
+from layoutc.dsl.program import Program
 from layoutc.dsl.shape import Shape
 
 

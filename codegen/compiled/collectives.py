@@ -15,7 +15,7 @@ from fractions import Fraction
 from layoutc.codegen.compiled import groups
 from layoutc.codegen.compiled.groups import Groups
 from layoutc.codegen.compiled.hlo import Array, Computation, Instruction, Module, Place
-from layoutc.dsl.program import MoveKind
+from layoutc.dsl.operation import MoveKind
 
 KINDS: dict[str, MoveKind] = {
     "all-gather": "all-gather",

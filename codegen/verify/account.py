@@ -14,7 +14,8 @@ from layoutc.codegen.emit import emit
 from layoutc.codegen.names import identifier
 from layoutc.codegen.padding import masks
 from layoutc.codegen.run import load
-from layoutc.dsl.program import DTYPES, Cast, Declare, Define, Dtype, Item, Program, Repeat
+from layoutc.dsl.operation import Cast
+from layoutc.dsl.program import DTYPES, Declare, Define, Dtype, Item, Program, Repeat
 from layoutc.solver.plan import Pass
 from layoutc.solver.price import price
 

@@ -12,7 +12,8 @@ from layoutc.codegen.compiled import groups
 from layoutc.codegen.compiled.collectives import ordered
 from layoutc.codegen.compiled.groups import Groups
 from layoutc.codegen.moves import changed_order
-from layoutc.dsl.program import Define, Move, MoveKind, Program
+from layoutc.dsl.operation import Move, MoveKind
+from layoutc.dsl.program import Define, Program
 from layoutc.dsl.shape import Shape
 from layoutc.solver.collectives import moves_nothing, received
 

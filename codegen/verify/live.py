@@ -5,22 +5,19 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 
-from layoutc.dsl.program import (
+from layoutc.dsl.operation import (
     Apply,
     Arithmetic,
     Cast,
-    Declare,
-    Define,
     Hold,
     Move,
     Operand,
     Operation,
     Product,
-    Program,
     Reduce,
-    Repeat,
     operands,
 )
+from layoutc.dsl.program import Declare, Define, Program, Repeat
 
 
 @dataclass(frozen=True, slots=True)

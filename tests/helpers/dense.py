@@ -12,22 +12,19 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from layoutc.dsl.program import (
+from layoutc.dsl.operation import (
     Apply,
     Arithmetic,
     Cast,
-    Declare,
-    Define,
     Hold,
     Move,
     Number,
     Operation,
     Product,
-    Program,
     Reduce,
-    Repeat,
 )
-from layoutc.dsl.program import operands as names_of
+from layoutc.dsl.operation import operands as names_of
+from layoutc.dsl.program import Declare, Define, Program, Repeat
 from layoutc.dsl.shape import Shape
 
 Array = np.ndarray[Any, Any]

@@ -17,7 +17,8 @@ from layoutc.codegen.emit import emit
 from layoutc.codegen.moves import changed_order
 from layoutc.codegen.names import identifier
 from layoutc.codegen.run import load
-from layoutc.dsl.program import Define, Move, Program
+from layoutc.dsl.operation import Move
+from layoutc.dsl.program import Define, Program
 
 PRIMITIVES = {
     "all_gather_invariant": "all-gather",

@@ -16,7 +16,7 @@ from math import prod
 import numpy as np
 from numpy.typing import NDArray
 
-from layoutc.dsl.program import Move
+from layoutc.dsl.operation import Move
 from layoutc.dsl.refusal import Held
 from layoutc.dsl.rules import infer
 from layoutc.dsl.shape import Dim, Reduction, Shape

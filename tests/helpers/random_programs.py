@@ -11,26 +11,20 @@ from itertools import count
 from math import lcm, prod
 from random import Random
 
-from layoutc.dsl.program import (
+from layoutc.dsl.operation import (
     Apply,
     Arithmetic,
-    Axis,
     Cast,
-    Declare,
-    Define,
     Function,
     Hold,
-    Item,
     Move,
     Number,
     Operation,
-    Output,
     Product,
-    Program,
     Reduce,
-    Type,
     operands,
 )
+from layoutc.dsl.program import Axis, Declare, Define, Item, Output, Program, Type
 from layoutc.dsl.rules import Held, infer
 from layoutc.dsl.shape import Dim, Shape
 

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 from dense import block_of
 
-from layoutc.dsl.program import Move, Operation, Reduce
+from layoutc.dsl.operation import Move, Operation, Reduce
 from layoutc.dsl.shape import Shape
 
 Array = np.ndarray[Any, Any]

@@ -15,8 +15,9 @@ from math import gcd
 from random import Random
 
 from layoutc.dsl.check import check
+from layoutc.dsl.operation import Hold, operands
 from layoutc.dsl.parse import parse
-from layoutc.dsl.program import Declare, Define, Hold, Program, operands
+from layoutc.dsl.program import Declare, Define, Program
 from layoutc.solver.machine import Machine
 
 HIDDEN = "EFGH"

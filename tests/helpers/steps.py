@@ -10,23 +10,19 @@ from itertools import product
 
 from layouts import Layouts
 
-from layoutc.dsl.program import (
+from layoutc.dsl.operation import (
     Apply,
     Arithmetic,
     Cast,
-    Declare,
-    Define,
-    Dtype,
     Hold,
     Move,
     Number,
     Operation,
     Product,
-    Program,
     Reduce,
-    Type,
     operands,
 )
+from layoutc.dsl.program import Declare, Define, Dtype, Program, Type
 from layoutc.dsl.refusal import Held
 from layoutc.dsl.rules import infer
 from layoutc.dsl.shape import Dim, Shape

@@ -6,22 +6,17 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from random import Random
 
-from layoutc.dsl.program import (
+from layoutc.dsl.operation import (
     Arithmetic,
-    Declare,
-    Define,
     Move,
-    Next,
     Number,
     Operand,
     Operation,
-    Output,
     Product,
-    Program,
     Reduce,
-    Repeat,
     operands,
 )
+from layoutc.dsl.program import Declare, Define, Next, Output, Program, Repeat
 from layoutc.dsl.shape import Shape
 
 Line = Declare | Define

@@ -5,7 +5,7 @@ from __future__ import annotations
 from layoutc.dsl import syntax
 from layoutc.dsl.header import Header
 from layoutc.dsl.layouts import known_axis, known_dim
-from layoutc.dsl.program import (
+from layoutc.dsl.operation import (
     Apply,
     Arithmetic,
     ArithmeticSign,
