@@ -8,14 +8,13 @@ line's contract, "the emitted module".
 
 from __future__ import annotations
 
-import ast
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from math import prod
 
-from layoutc.codegen import body, spell, tables
+from layoutc.codegen import body, copied, spell, tables
 from layoutc.codegen.layouts import AxisNames
-from layoutc.codegen.names import FIXED, function_name, identifier
+from layoutc.codegen.names import function_name, identifier
 from layoutc.codegen.padding import padded
 from layoutc.codegen.tables import Passes, spec
 from layoutc.codegen.tree import Call, Expr, Literal, Name, Tuple
@@ -31,8 +30,6 @@ HELPERS = {
     "unpadded": ("useful", "unpadded", "zeros_in_padding"),
 }
 """What is copied where a function calls it, with what it takes."""
-STAND_INS = {"program", "reference", "ARGUMENTS", "MESH", "DTYPE", "NARROWEST", "PHASES", "USEFUL"}
-
 HEAD = '''"""{name} on the mesh {mesh}: a program for {chips} chips, each step spelled out.
 
 Run it:  python {name}.py [--seed 0] [--set B=8] [--dtype f32] [--distributed]
@@ -73,22 +70,21 @@ def emit(program: Program | Sequence[Program], mesh: Mapping[str, int]) -> str:
             raise ValueError(f"{one.name} has no mesh axis")
     axes = AxisNames.of(passes[0].axes)
     functions = "\n".join(_functions(passes, axes))
-    fixed = _Fixed()
     called = [h for h in HELPERS if re.search(rf"\b{h}\(", functions)]
     helpers = dict.fromkeys(part for helper in called for part in HELPERS[helper])
-    head = "\n".join(tables.tables(passes, mesh, axes))
     sections = [
-        f"{_head(passes, mesh, axes)}\n{fixed.imports()}\n\n{head}",
-        fixed.text("Tensor"),
-        "\n".join(tables.arguments(passes[0])) + "\n\n" + fixed.text("ABSTRACT_MESH"),
-        *(fixed.text(part) for part in helpers),
+        "\n".join(tables.tables(passes, mesh, axes)),
+        copied.text("Tensor"),
+        "\n".join(tables.arguments(passes[0])) + "\n\n" + copied.text("ABSTRACT_MESH"),
+        *map(copied.text, helpers),
         functions,
-        fixed.text("Phase"),
+        copied.text("Phase"),
         "\n".join(tables.phases(passes)),
-        *(_zeroed(fixed.text(n), n, passes) for n in fixed.always()),
-        TAIL.rstrip(),
+        *(_zeroed(copied.text(n), n, passes) for n in copied.always()),
+        TAIL,
     ]
-    return _pruned("\n\n\n".join(sections) + "\n")
+    text = "\n\n\n".join(sections)
+    return f"{_head(passes, mesh, axes)}\n{copied.imports(text)}\n\n{text}"
 
 
 def _functions(passes: Passes, axes: AxisNames) -> Iterator[str]:
@@ -134,51 +130,6 @@ def _head(passes: Passes, mesh: Mapping[str, int], axes: AxisNames) -> str:
     )
 
 
-def _pruned(text: str) -> str:
-    """The text without the one import that not every program needs."""
-    line = "from jax import lax\n"
-    return text if "lax." in text.replace(line, "") else text.replace(line, "")
-
-
 def _zeroed(text: str, name: str, passes: Passes) -> str:
     """What makes arguments puts zeros in their padding, where there is some."""
     return f"@zeros_in_padding\n{text}" if name == "part" and padded(passes[0]) else text
-
-
-class _Fixed:
-    """The text of `layoutc.codegen.fixed`, by definition."""
-
-    def __init__(self) -> None:
-        source = FIXED.read_text(encoding="utf-8")
-        self._lines = source.splitlines()
-        self._nodes = {_defined(n): n for n in ast.parse(source).body}
-        self._imports = [
-            n for n in ast.parse(source).body if isinstance(n, ast.Import | ast.ImportFrom)
-        ]
-
-    def imports(self) -> str:
-        first, last = self._imports[0], self._imports[-1]
-        return "\n".join(self._lines[first.lineno - 1 : last.end_lineno])
-
-    def text(self, name: str) -> str:
-        node = self._nodes[name]
-        return "\n".join(self._lines[node.lineno - 1 : node.end_lineno])
-
-    def always(self) -> list[str]:
-        """The names of the parts that every module has, in the file's order."""
-        skipped = (
-            STAND_INS
-            | {part for parts in HELPERS.values() for part in parts}
-            | {"", "Tensor", "Phase", "ABSTRACT_MESH"}
-        )
-        return [n for n in self._nodes if n not in skipped]
-
-
-def _defined(node: ast.stmt) -> str:
-    match node:
-        case ast.FunctionDef(name=name) | ast.ClassDef(name=name):
-            return name
-        case ast.Assign(targets=[ast.Name(id=name)]) | ast.AnnAssign(target=ast.Name(id=name)):
-            return name
-        case _:
-            return ""

@@ -6,17 +6,13 @@ names that an emitted function uses itself. A file's stem may be anything.
 
 from __future__ import annotations
 
-import ast
 import builtins
 import keyword
 import re
 from collections.abc import Iterable, Sequence
-from functools import cache
-from pathlib import Path
 
+from layoutc.codegen import copied
 from layoutc.dsl.program import Program
-
-FIXED = Path(__file__).with_name("fixed.py")
 
 USED = frozenset(
     {"jax", "jnp", "lax", "float", "product", "own_part", "reorder", "permute"}
@@ -62,21 +58,9 @@ def identifier(stem: str) -> str:
     return text
 
 
-@cache
 def fixed_names() -> frozenset[str]:
     """Every name in the fixed text, local ones too: the program's function is called there."""
-    names = set("_")
-    for node in ast.walk(ast.parse(FIXED.read_text(encoding="utf-8"))):
-        match node:
-            case ast.Name(id=name) | ast.arg(arg=name) | ast.FunctionDef(name=name):
-                names.add(name)
-            case ast.ClassDef(name=name):
-                names.add(name)
-            case ast.ImportFrom(names=aliases) | ast.Import(names=aliases):
-                names |= {alias.asname or alias.name for alias in aliases}
-            case _:
-                pass
-    return frozenset(names - {"program"})
+    return (copied.names() | {"_"}) - {"program"}
 
 
 def _reserved(text: str) -> bool:

@@ -1,0 +1,60 @@
+"""What emission fills in, as stand-ins, and the types of its tables."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+from jax.sharding import AbstractMesh, AxisType
+from jax.sharding import PartitionSpec as P
+
+MESH = {"x": 1}
+
+
+DTYPE: Any = jnp.float32
+
+
+NARROWEST: tuple[str, ...] = ()
+
+
+USEFUL: dict[str, tuple[int, int]] = {}
+
+
+class Tensor(NamedTuple):
+    """An argument of the program."""
+
+    dims: str
+    dtype: Any = None  # None: DTYPE, or what --dtype says
+    fan_in: str = ""  # the dims that its product sums; values are scaled by 1/sqrt of their sizes
+    stack: int = 0  # as many stand in a stack, one for each repetition; 0: it is not a stack
+
+
+ARGUMENTS = {"x": Tensor("B")}
+
+
+class Phase(NamedTuple):
+    """What the program is in one of its phases."""
+
+    run: Callable[..., Any]
+    dims: dict[str, int]
+    parts: dict[str, int]
+    small: dict[str, int]
+    specs: dict[str, P]
+
+
+def program(*arrays: jax.Array) -> Any:
+    return arrays
+
+
+PHASES = {"main": Phase(program, {"B": 1}, {"B": 1}, {"B": 1}, {"x": P("x")})}
+
+
+def reference(*arrays: Any) -> Any:
+    return arrays
+
+
+ABSTRACT_MESH = AbstractMesh(
+    tuple(MESH.values()), tuple(MESH), axis_types=(AxisType.Auto,) * len(MESH)
+)
