@@ -7,11 +7,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from layoutc.dsl.layer import layer_dims
 from layoutc.dsl.operation import (
     Apply,
     Arithmetic,
     Cast,
     Hold,
+    Layer,
     Move,
     Number,
     Operation,
@@ -49,6 +51,8 @@ def result_dims(
             return _same_dims(name, dims[name], written, f"{kind}({letters(axes)}) {name}")
         case Reduce(kind, gone, name):
             return _reduced_dims(kind, gone, name, dims[name], written)
+        case Layer():
+            return layer_dims(operation, dims, written)
     raise AssertionError(operation)  # two numbers: the grammar's business
 
 

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from layoutc.dsl.layer import STATISTICS, spelled
 from layoutc.dsl.operation import (
     Apply,
     Arithmetic,
     Cast,
     Hold,
+    Layer,
+    LayerKind,
     Move,
     Operation,
     Product,
@@ -18,12 +21,24 @@ from layoutc.dsl.operation import (
 from layoutc.dsl.program import Dtype
 from layoutc.dsl.refusal import Refusal, letters
 
+WHOLE_NUMBERS: dict[LayerKind, str] = {
+    "embed": "the numbers of rows",
+    "rope": "positions",
+    "write": "positions",
+    "causal": "positions",
+    "valid": "lengths",
+}
+"""What the last operand is of the operations that count."""
+
 
 def derived_dtype(operation: Operation, dtypes: Mapping[str, Dtype], default: Dtype) -> Dtype:
     """The dtype of a result whose annotation names none.
 
     Operands that agree pass theirs on; where they don't, the file's default is meant.
     """
+    if isinstance(operation, Layer):
+        lead = dtypes[operation.lead]
+        return default if operation.kind == "embed" and lead == "int8" else lead
     found = {dtypes[name] for name in operands(operation)}
     return found.pop() if len(found) == 1 else default
 
@@ -44,6 +59,36 @@ def dtype_refusal(
             return _kept(f"{kind}({letters(axes)}) {name}", name, dtypes[name], written)
         case Hold(name):
             return _kept(name, name, dtypes[name], written)
+        case Layer():
+            return _whole_numbers(operation, dtypes) or _layer(operation, dtypes, written)
+
+
+def _layer(operation: Layer, dtypes: Mapping[str, Dtype], written: Dtype | None) -> Refusal | None:
+    """Statistics are computed in f32 and stored as one says; all else leaves the dtype alone."""
+    lead = operation.lead
+    if operation.kind == "write":
+        new = operation.followers[0]
+        if dtypes[new] != dtypes[lead]:
+            message = f"{lead} is {dtypes[lead]}, and {new}, which is written to it, {dtypes[new]}"
+            hint = f"cast it:  NAME : SHAPE {dtypes[lead]} = cast({new})"
+            return Refusal(message, hint, at="statement", origin=lead, note="declared here")
+    if operation.kind in STATISTICS or operation.kind == "embed":
+        return None
+    return _kept(spelled(operation), lead, dtypes[lead], written)
+
+
+def _whole_numbers(operation: Layer, dtypes: Mapping[str, Dtype]) -> Refusal | None:
+    """Ids, positions and lengths are int32."""
+    if operation.kind not in WHOLE_NUMBERS:
+        return None
+    last = operation.operands[-1]
+    if not isinstance(last, str) or dtypes[last] == "int32":
+        return None
+    message = f"{last} is {dtypes[last]}; {operation.kind} takes {WHOLE_NUMBERS[operation.kind]}"
+    hint = f"declare it as int32:  input {last} : DIMS int32"
+    return Refusal(
+        f"{message}, which are int32", hint, at="right", origin=last, note="defined here"
+    )
 
 
 def _kept(what: str, name: str, dtype: Dtype, written: Dtype | None) -> Refusal | None:

@@ -15,6 +15,10 @@ Function = Literal[
 MoveKind = Literal["all-gather", "reduce-scatter", "all-reduce", "all-to-all", "slice", "permute"]
 ReduceKind = Literal["sum", "mean", "max"]
 ArithmeticSign = Literal["+", "-", "/"]
+LayerKind = Literal[
+    "embed", "rmsnorm", "layernorm", "rope", "write",
+    "scale", "causal", "valid", "softmax", "rename",
+]  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,7 +93,32 @@ class Move:
     operand: str
 
 
-Operation = Product | Arithmetic | Apply | Cast | Reduce | Hold | Move
+@dataclass(frozen=True, slots=True)
+class Layer:
+    """`kind[dims, key=constant](operands)`: what a Transformer layer has beside einsums.
+
+    The first operand leads: the result is held like it, and the others give the part of theirs
+    that it takes. Only of `embed` that is not so. `constant` is None where the default is meant;
+    `rename[L -> M]` has the dims L and M.
+    """
+
+    kind: LayerKind
+    dims: tuple[str, ...]
+    operands: tuple[Operand, ...]
+    constant: Number | None = None
+
+    @property
+    def lead(self) -> str:
+        """The operand that the result is held like."""
+        return str(self.operands[0])
+
+    @property
+    def followers(self) -> tuple[str, ...]:
+        """The other operands that are names."""
+        return tuple(o for o in self.operands[1:] if isinstance(o, str))
+
+
+Operation = Product | Arithmetic | Apply | Cast | Reduce | Hold | Move | Layer
 
 
 def operands(operation: Operation) -> tuple[str, ...]:
@@ -101,3 +130,5 @@ def operands(operation: Operation) -> tuple[str, ...]:
             return (operand,)
         case Reduce(_, _, operand):
             return (operand,)
+        case Layer(operands=several):
+            return tuple(o for o in several if isinstance(o, str))

@@ -15,6 +15,7 @@ from layoutc.dsl.operation import (
     Arithmetic,
     Cast,
     Hold,
+    Layer,
     Move,
     Number,
     Operand,
@@ -25,7 +26,7 @@ from layoutc.dsl.operation import (
 from layoutc.dsl.program import Axis, Declare, Define, Dtype, Phase, Program, Repeat
 from layoutc.dsl.refusal import letters
 from layoutc.dsl.shape import Shape
-from layoutc.dsl.words import number
+from layoutc.dsl.words import CONSTANTS, number
 
 
 def print_program(program: Program) -> str:
@@ -71,6 +72,16 @@ def print_operation(operation: Operation) -> str:
             return operand
         case Move(kind, axes, operand):
             return f"{kind}({letters(axes)}) {operand}"
+        case Layer():
+            return _layer(operation)
+
+
+def _layer(operation: Layer) -> str:
+    arrow = " -> " if operation.kind == "rename" else ", "
+    inside = arrow.join(operation.dims)
+    if operation.constant is not None:
+        inside += f", {CONSTANTS[operation.kind]}={operation.constant.text}"
+    return f"{operation.kind}[{inside}]({', '.join(map(_operand, operation.operands))})"
 
 
 def print_shape(shape: Shape, mesh_order: Iterable[str] = ()) -> str:

@@ -21,13 +21,12 @@ from layoutc.dsl.operation import (
     ReduceKind,
 )
 from layoutc.dsl.scope import Scope
+from layoutc.dsl.signatures import layer_kind, read_layer
 from layoutc.dsl.words import (
     FUNCTIONS,
-    LATER,
     MOVES,
     OPERATIONS,
     REDUCTIONS,
-    not_supported,
     number,
 )
 
@@ -71,7 +70,7 @@ def _read(text: syntax.OperationText, scope: Scope) -> Operation | None:
         case syntax.Moving():
             return _move(text, scope.header)
         case syntax.Call():
-            return _call(text)
+            return _call(text, operands, scope.header)
 
 
 def _operand(word: syntax.Operand, scope: Scope) -> Operand:
@@ -106,9 +105,9 @@ def _kind(text: str) -> MoveKind:
 def _callable(text: syntax.Call, header: Header) -> bool:
     """Whether there is such an operation and it takes that many operands."""
     name = text.function.text
-    if name in LATER:
-        header.refuse(not_supported(name), text.function.span)
-    elif name not in {*FUNCTIONS, *REDUCTIONS, "cast"}:
+    if layer_kind(name):
+        return True
+    if name not in {*FUNCTIONS, *REDUCTIONS, "cast"}:
         hint = header.guess(name, OPERATIONS)
         header.refuse(f"there is no operation {name}", text.function.span, hint)
     elif len(text.operands) > 1:
@@ -140,8 +139,11 @@ def _brackets_hold_dims(text: syntax.Call, header: Header) -> bool:
     return len(header.errors) == before
 
 
-def _call(text: syntax.Call) -> Operation:
+def _call(text: syntax.Call, operands: list[Operand], header: Header) -> Operation | None:
     name, operand = text.function.text, text.operands[0].text
+    layer = layer_kind(name)
+    if layer:
+        return read_layer(text, layer, operands, header)
     for kind in REDUCTIONS:
         if kind == name:
             return _reduce(kind, text, operand)

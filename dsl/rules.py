@@ -10,12 +10,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from layoutc.dsl.dims import result_dims
+from layoutc.dsl.layer import layer_layout, one_hot
 from layoutc.dsl.moves import Verdict, move
 from layoutc.dsl.operation import (
     Apply,
     Arithmetic,
     Cast,
     Hold,
+    Layer,
     Move,
     Number,
     Operation,
@@ -93,6 +95,10 @@ def _layout(
             return written if written is not None else operands[name].shape
         case Move():
             return move(operation, operands[operation.operand], written)
+        case Layer("embed", (row,), (table, ids)):
+            return _product(one_hot(operands[str(ids)], row), operands[str(table)], dims)
+        case Layer():
+            return layer_layout(operation, operands)
 
 
 # Products.

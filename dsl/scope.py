@@ -22,7 +22,8 @@ class Definition:
 
     `type` is None where the definition was refused: then its uses are not looked into.
     `text` is the shape as it was written, if it was; `block` is the number of the `repeat`
-    that the name stands in, 0 outside of any. `because` says what made it a partial sum.
+    that the name stands in, 0 outside of any. `because` says what made it a partial sum; `cache`
+    is the cache that it is, as declared or as written.
     """
 
     name: str
@@ -32,6 +33,7 @@ class Definition:
     text: syntax.ShapeText | None
     block: int
     because: str = ""
+    cache: str = ""
 
     @property
     def place(self) -> Span:
@@ -56,6 +58,8 @@ class Scope:
     names: dict[str, Definition] = field(default_factory=dict)
     block: int = 0
     missing: set[str] = field(default_factory=set)
+    spent: dict[str, Definition] = field(default_factory=dict)
+    """What each cache that was written to goes by since then."""
 
     def add(self, definition: Definition) -> None:
         """Define a name; refuses one that is taken already, or is a word of the language."""
@@ -78,6 +82,10 @@ class Scope:
             hint = "what leaves a block is what `next` carries"
             self.header.refuse(message, word.span, hint, (found.span, "defined here"))
             return None
+        elif word.text in self.spent:
+            now = self.spent[word.text]
+            message = f"{word.text} was written to: it is {now.name} from there on"
+            self.header.refuse(message, word.span, f"write {now.name}", (now.span, "written here"))
         return found
 
     def _undefined(self, word: syntax.Word) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from layoutc.dsl import syntax
+from layoutc.dsl.caches import check_layer, spend, written_cache
 from layoutc.dsl.dtypes import derived_dtype, dtype_refusal
 from layoutc.dsl.errors import Span
 from layoutc.dsl.filling import hopeless, no_sum
@@ -51,7 +52,13 @@ def check_define(line: syntax.DefineLine, scope: Scope, explicit: bool) -> Defin
     elif written and dtype:
         result = Type(written, dtype)
     because = _because(operation, held, result) if operation and held and result else ""
-    scope.add(_definition(line, scope, result, because))
+    cache = written_cache(operation, scope) if operation else ""
+    definition = _definition(line, scope, result, because, cache)
+    scope.add(definition)
+    if operation and result and held is not None and len(scope.header.errors) == before:
+        check_layer(operation, line, scope)
+    if operation:
+        spend(definition, operation, scope)
     refused = operation is None or result is None or len(scope.header.errors) > before
     return (
         None
@@ -61,13 +68,19 @@ def check_define(line: syntax.DefineLine, scope: Scope, explicit: bool) -> Defin
 
 
 def _definition(
-    line: syntax.DeclareLine | syntax.DefineLine, scope: Scope, held: Type | None, because: str = ""
+    line: syntax.DeclareLine | syntax.DefineLine,
+    scope: Scope,
+    held: Type | None,
+    because: str = "",
+    cache: str = "",
 ) -> Definition:
     text = line.annotation.shape if line.annotation else None
     kind = None
     if isinstance(line, syntax.DeclareLine):
         kind = next(kind for kind in DECLARATIONS if kind == line.kind.text)
-    return Definition(line.name.text, kind, held, line.name.span, text, scope.block, because)
+    name, span = line.name.text, line.name.span
+    cache = name if kind == "cache" else cache
+    return Definition(name, kind, held, span, text, scope.block, because, cache)
 
 
 def _annotation(text: syntax.Annotation | None, scope: Scope) -> tuple[Shape | None, Dtype | None]:

@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import get_args
 
-from layoutc.dsl.operation import Function, MoveKind, ReduceKind
+from layoutc.dsl.operation import Function, LayerKind, MoveKind, ReduceKind
 from layoutc.dsl.program import DTYPES, DeclareKind
 
 FUNCTIONS: tuple[Function, ...] = get_args(Function)
 MOVES: tuple[MoveKind, ...] = get_args(MoveKind)
+LAYERS: tuple[LayerKind, ...] = get_args(LayerKind)
 REDUCTIONS: tuple[ReduceKind, ...] = get_args(ReduceKind)
 DECLARATIONS: tuple[DeclareKind, ...] = get_args(DeclareKind)
 
@@ -18,23 +19,15 @@ HEADS = (
 )  # fmt: skip
 """The words that a statement may start with."""
 
-LATER = (
-    "embed", "rmsnorm", "layernorm", "rope", "write", "scale", "causal", "valid", "softmax",
-    "rename",
-)  # fmt: skip
-"""Operations of the language that this version does not know."""
+OPERATIONS = (*FUNCTIONS, "cast", *REDUCTIONS, *LAYERS, *MOVES)
+CONSTANTS: dict[LayerKind, str] = {"rmsnorm": "eps", "layernorm": "eps", "rope": "theta"}
+"""What a constant in brackets is called, of the operations that take one."""
 
-OPERATIONS = (*FUNCTIONS, "cast", *REDUCTIONS, *MOVES)
-RESERVED = frozenset({*HEADS, *OPERATIONS, *LATER, *DTYPES, "free", "padded"})
+RESERVED = frozenset({*HEADS, *OPERATIONS, *DTYPES, "free", "padded"})
 """What no tensor may be called."""
 
 LARGEST = 2**62
 """The largest size of anything."""
-
-
-def not_supported(what: str) -> str:
-    """The honest answer to what the language has and this version lacks."""
-    return f"{what} is not supported yet by layoutc 0.1"
 
 
 def did_you_mean(word: str, known: Iterable[str]) -> str:
