@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from typing import Literal
 
-from layoutc.dsl.operation import Hold, Operation
+from layoutc.dsl.operation import Hold, Layer, Operation
 from layoutc.dsl.shape import Shape
 
 Dtype = Literal["f32", "bf16", "f16", "int8", "int32", "f8e4m3", "f8e5m2"]
@@ -146,6 +146,22 @@ class Program:
         """The one phase of a program that has no more than one: without a line it is "main"."""
         (phase,) = self.phases or (Phase(MAIN, {}),)
         return phase
+
+    @property
+    def written(self) -> dict[str, str]:
+        """The name that each cache goes by when a pass is over: of the last write, or its own."""
+        found: dict[str, str] = {}
+        cache_of: dict[str, str] = {}
+        for item, _ in self.walk():
+            match item:
+                case Declare("cache"):
+                    found[item.name] = cache_of[item.name] = item.name
+                case Define(operation=Layer("write") as write) if write.lead in cache_of:
+                    cache = cache_of[item.name] = cache_of[write.lead]
+                    found[cache] = item.name
+                case _:
+                    pass
+        return found
 
     @property
     def types(self) -> dict[str, Type]:
