@@ -11,11 +11,13 @@ from functools import cache
 
 import numpy as np
 
+from layoutc.dsl.layer import LINEAR as LINEAR_LAYERS
 from layoutc.dsl.operation import (
     Apply,
     Arithmetic,
     Cast,
     Hold,
+    Layer,
     Move,
     Number,
     Operation,
@@ -26,6 +28,8 @@ from layoutc.dsl.operation import (
 from layoutc.dsl.program import DTYPES, Declare, Define, Program, Repeat
 from layoutc.dsl.rules import LINEAR, WIDER
 from layoutc.dsl.shape import Reduction, Shape
+from layoutc.solver.handing import hand_over
+from layoutc.solver.layers import followers_fit, renamed, statistic, whole_on
 from layoutc.solver.meshes import named_axes
 from layoutc.solver.problem import Part, Problem, Step, Value, Variable
 from layoutc.solver.relations import Flags, Kind, Relation, pairs, reduced
@@ -44,6 +48,7 @@ def build(program: Program, axes: tuple[str, ...]) -> Problem:
             builder.item(item)
         builder.outputs()
     _share(problem)
+    hand_over(problem)
     return problem
 
 
@@ -168,13 +173,14 @@ class _Builder:
         reduction: Reduction = "sum"
         if isinstance(operation, Reduce):
             reduction = "max" if operation.kind == "max" else "sum"
-        elif isinstance(operation, Move):
+        elif isinstance(operation, Move) or _renames(operation):
             reduction = reductions[0]
         if any(r != reduction for r in reductions):
             for leaf in leaves:
                 self.whole(leaf)
         root = self.result(item, operation, leaves)
-        self.value(item.name, root, reduction, item)
+        value = self.value(item.name, root, reduction, item)
+        value.in_place = isinstance(operation, Layer) and operation.kind == "write"
 
     def result(self, item: Define, operation: Operation, leaves: list[int]) -> int:
         """The root of what an operation makes of its leaves."""
@@ -188,6 +194,11 @@ class _Builder:
                 return self.reduce(leaves[0], dims)
             case Move():
                 return self.move(operation, leaves[0], item)
+            case Layer("embed"):
+                self.whole(leaves[1])
+                return self.pair("product", item, leaves, dims, work=False)
+            case Layer():
+                return self.layer(operation, leaves, item)
             case _:
                 if not self.linear(item, operation):
                     self.whole(leaves[0])
@@ -208,7 +219,44 @@ class _Builder:
             case _:
                 return False
 
-    def pair(self, kind: Kind, item: Define, leaves: list[int], dims: tuple[str, ...]) -> int:
+    def layer(self, operation: Layer, leaves: list[int], item: Define) -> int:
+        """What comes of a layer's operation is held like its leading operand."""
+        lead, *others = leaves
+        held = self.problem.variables[lead]
+        held.allowed = held.allowed & whole_on(held.space, operation)
+        if operation.kind not in LINEAR_LAYERS:
+            self.whole(lead)
+        for other in others:
+            beside = self.problem.variables[other]
+            columns = _followers(held.space, beside.space)
+            self.problem.steps.append(Step(self.number, (lead, other), columns))
+        if operation.kind == "rename":
+            return self.rename(lead, item.type.shape.names)
+        if operation.kind == "write":
+            self.problem.equate(self.part.of[operation.lead].root, lead)
+        reduces = statistic(operation, self.part.program.types[operation.lead].dtype)
+        if reduces is not None:
+            nodes = np.flatnonzero(held.allowed)
+            step = Step(self.number, (lead,), (nodes,), statistic=reduces, times=self.times)
+            self.problem.steps.append(step)
+        return lead
+
+    def rename(self, leaf: int, dims: tuple[str, ...]) -> int:
+        source = self.problem.variables[leaf]
+        to = renamed(source.space, self.space(dims))
+        nodes = np.flatnonzero(source.allowed)
+        root = self.reached(dims, to[nodes])
+        self.problem.steps.append(Step(self.number, (leaf, root), (nodes, to[nodes])))
+        return root
+
+    def pair(
+        self,
+        kind: Kind,
+        item: Define,
+        leaves: list[int],
+        dims: tuple[str, ...],
+        work: bool = True,
+    ) -> int:
         variables = [self.problem.variables[v] for v in leaves]
         one, other = (v.space for v in variables)
         relation = _pairs(kind, one, other, self.space(dims))
@@ -217,7 +265,7 @@ class _Builder:
         root = self.reached(dims, columns[-1])
         step = Step(self.number, (*leaves, root), columns, relation.used[keep])
         union = dict.fromkeys(one.dims + other.dims)
-        if kind == "product" and len(union) > len(dims):
+        if work and kind == "product" and len(union) > len(dims):
             step.flops = 2 * self.times
             for dim in union:
                 step.flops *= self.sizes[dim]
@@ -291,6 +339,15 @@ class _Builder:
             self.whole(mine)
             if output.like is not None:
                 self.problem.equate(self.named(output.like), mine)
+
+
+def _renames(operation: Operation) -> bool:
+    return isinstance(operation, Layer) and operation.kind == "rename"
+
+
+@cache
+def _followers(lead: Space, other: Space) -> tuple[Ints, Ints]:
+    return followers_fit(lead, other)
 
 
 @cache

@@ -65,7 +65,7 @@ def _savings(
     for variable in {problem.find(v) for v in (value.root, *value.leaves)}:
         saved = held[node] - held[domains[variable]].min()
         if found.nodes[variable] == node and saved > 0:
-            yield float(saved * value.itemsize * max(1, value.stored)), variable, float(held[node])
+            yield float(saved * value.itemsize * max(1, value.copies)), variable, float(held[node])
 
 
 # Bounds.
@@ -88,8 +88,10 @@ class _Room:
         self.instance, self.before, self.part = instance, limits, part
         self.domains = instance.confined(limits)
         problem = instance.problem
-        self.values = [v for v in problem.values if v.part == part]
-        self.owner = {problem.find(v): x for x in self.values for v in (x.root, *x.leaves)}
+        handed = {id(each.value) for each in problem.handed}
+        self.values = [v for v in problem.values if v.part == part and id(v) not in handed]
+        own = [(x, v) for x in self.values for v in (x.root, *x.leaves)]
+        self.owner = {problem.find(v): x for x, v in own if v != x.root or not x.in_place}
         self.stored = sum(self.least(problem.find(v.root)) for v in self.values if v.stored)
         self.most = instance.machine.memory_bytes
 
@@ -118,7 +120,8 @@ class _Room:
         found, working = self.before, 0.0
         for step in self.instance.problem.steps:
             if step.part == self.part:
-                scope = dict.fromkeys(self.instance.problem.find(v) for v in step.scope)
+                found_in = map(self.instance.problem.find, step.scope)
+                scope = dict.fromkeys(v for v in found_in if v in self.owner)
                 taken = {v: self.beside(v) for v in self._once(scope)}
                 least = {v: float(t[self.domains[v]].min()) for v, t in taken.items()}
                 together = sum(least.values())

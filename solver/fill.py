@@ -15,6 +15,7 @@ from layoutc.dsl.operation import (
     Arithmetic,
     Cast,
     Hold,
+    Layer,
     Move,
     Number,
     Operation,
@@ -28,6 +29,7 @@ from layoutc.solver.assignment import Found
 from layoutc.solver.fan import Edge
 from layoutc.solver.instance import Instance
 from layoutc.solver.problem import Value
+from layoutc.solver.spell_out import must_be_spelled_out, spelled_out
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,9 +155,22 @@ class _Filler:
         name = item.name if final else self.fresh(item.name)
         self.versions[item.name].names[node] = name
         self.given.add(name)
-        self.out.append(Define(name, self.typed(item.name, node), operation))
+        self.out += self.spelled(item, Define(name, self.typed(item.name, node), operation))
         if held is not None and not final:
             self.reach(item.name, held, item.name)
+
+    def spelled(self, item: Define, define: Define) -> list[Define]:
+        """A definition, or the statements that it takes where what it reduces is split."""
+        operation = define.operation
+        if not isinstance(operation, Layer):
+            return [define]
+        source = item.operation
+        assert isinstance(source, Layer)
+        lead = self.typed(source.lead, self.at(self.part.uses[item.name, 0]))
+        if not must_be_spelled_out(operation, lead.shape):
+            return [define]
+        axes = tuple(axis.name for axis in self.program.axes)
+        return spelled_out(define, operation, lead, lambda: self.fresh(item.name), axes)
 
     def alias(self, item: Define, source: str) -> None:
         """`y : SHAPE = a`: a version of a under another name."""
@@ -256,6 +271,8 @@ def _renamed(operation: Operation, names: list[str]) -> Operation:
             return Hold(next(left))
         case Move(kind, axes, _):
             return Move(kind, axes, next(left))
+        case Layer(operands=several):
+            return replace(operation, operands=tuple(_next(o, left) for o in several))
 
 
 def _next(operand: str | Number, names: Iterator[str]) -> str | Number:

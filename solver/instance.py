@@ -7,16 +7,18 @@ that a pass takes is the business of `layoutc.solver.search`.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from math import prod
 
 import numpy as np
 
 from layoutc.dsl.shape import Reduction
 from layoutc.solver.assignment import ANY, Found, Limits, Shares, Times, Weights
+from layoutc.solver.collectives import RULES
 from layoutc.solver.eliminate import Costs, Infeasible, Rows, Table
 from layoutc.solver.fan import Edge, Fan
 from layoutc.solver.machine import Machine
 from layoutc.solver.messages import Bounded
-from layoutc.solver.problem import Problem, Step, Value
+from layoutc.solver.problem import Problem, Statistic, Step, Value
 from layoutc.solver.relations import Flags
 from layoutc.solver.relax import minimise_near
 from layoutc.solver.routes import Routes
@@ -179,7 +181,7 @@ class Instance:
             space, nodes = self.problem.variables[root].space, domains[root]
             size = self.held(space, value.part)[nodes] * value.itemsize
             seconds = size * value.stored / self.machine.memory_bandwidth
-            copies = max(1, value.stored)
+            copies = value.copies
             seconds = (
                 seconds * weights[value.part].memory + size * copies * weights[value.part].held
             )
@@ -218,7 +220,7 @@ class Instance:
                 place[domains[variable]] = np.arange(len(domains[variable]))
                 places.append(place[column])
                 keep &= places[-1] >= 0
-            if scope[0] in scope[1:]:
+            if len(set(scope)) < len(scope):
                 raise AssertionError(
                     "an operation's operands and result are variables of their own"
                 )
@@ -236,12 +238,25 @@ class Instance:
         return float(step.flops) / self.chips[step.used]
 
     def _moved(self, step: Step) -> Floats:
-        """[rows], the seconds of a step that is itself a move."""
+        """[rows], the seconds of a step that is itself a move, or reduces a statistic."""
+        if step.statistic is not None:
+            return self._reduced(step, step.statistic)
         if step.edges is None:
             return np.zeros(len(step.columns[0]))
         space = self.problem.variables[step.scope[0]].space
         received = space.received(self.sizes[step.part], self.mesh, self.large)[step.edges]
         return received * step.itemsize * step.times / self.machine.network_bandwidth
+
+    def _reduced(self, step: Step, statistic: Statistic) -> Floats:
+        """[rows], the seconds of the all-reduces that a norm or a softmax takes."""
+        space, sizes = self.problem.space(step.scope[0]), self.sizes[step.part]
+        number = space.dims.index(statistic.dim)
+        parts = np.array([prod(self.mesh[a] for a in s) for s in space.sequences], dtype=float)
+        chips = parts[space.lists[:, number]]
+        left = self.held(space, step.part) * chips / sizes[statistic.dim]
+        share = (chips > 1).astype(float) if self.large else 1 - 1 / chips
+        bytes_ = RULES["all-reduce"].factor * left * share * statistic.bytes * step.times
+        return np.asarray(bytes_ / self.machine.network_bandwidth)[step.columns[0]]
 
     def _found(self, nodes: dict[int, int], forest: tuple[tuple[Edge, ...], ...]) -> Found:
         times = tuple(Times() for _ in self.problem.parts)

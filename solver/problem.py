@@ -49,13 +49,30 @@ class Value:
     leaves: list[int] = field(default_factory=list)
     stored: int = 0
     """How many copies are stored and read once a pass: of a weight or cache, else 0."""
+    in_place: bool = False
+    """Whether it lies where another value lies: what was written to a cache is the cache."""
+
+    @property
+    def copies(self) -> int:
+        """How many there are at once of its first layout."""
+        return 0 if self.in_place else max(1, self.stored)
+
+
+@dataclass(frozen=True, slots=True)
+class Statistic:
+    """What a norm or a softmax reduces on the way, of a tensor that may be split on `dim`: so many
+    `bytes` for each element of what is left without that dim."""
+
+    dim: str
+    bytes: int
 
 
 @dataclass(slots=True)
 class Step:
     """An operation: rows of nodes of `scope`; `flops` for rows that share it with no chip.
 
-    `used[i]` masks the axes that share row i's work, `edges[i]` is the move that it is.
+    `used[i]` masks the axes that share row i's work, `edges[i]` is the move that it is, and
+    `statistic` what is reduced of the first variable's tensor.
     """
 
     part: int
@@ -64,6 +81,7 @@ class Step:
     used: Ints | None = None
     flops: int = 0
     edges: Ints | None = None
+    statistic: Statistic | None = None
     itemsize: int = 0
     times: int = 1
 
@@ -91,6 +109,16 @@ class Part:
         return self.program.phase.weight
 
 
+@dataclass(frozen=True, slots=True)
+class Handed:
+    """A cache of one part that is handed to the next: `value` starts as the one holds it, and its
+    only leaf is as it can be placed in the other's; `times` of them are stacked."""
+
+    name: str
+    value: Value
+    times: int
+
+
 @dataclass(slots=True)
 class Problem:
     """What `build` makes of a program, with `axes` the mesh axes that may be used."""
@@ -100,6 +128,7 @@ class Problem:
     variables: list[Variable] = field(default_factory=list)
     values: list[Value] = field(default_factory=list)
     steps: list[Step] = field(default_factory=list)
+    handed: list[Handed] = field(default_factory=list)
     merged: dict[int, int] = field(default_factory=dict)
     """For a variable that must equal another, that other: see `find`."""
 
