@@ -33,6 +33,7 @@ from layoutc.solver.layers import followers_fit, renamed, statistic, whole_on
 from layoutc.solver.meshes import named_axes
 from layoutc.solver.problem import Part, Problem, Step, Value, Variable
 from layoutc.solver.relations import Flags, Kind, Relation, pairs, reduced
+from layoutc.solver.simplify import Led, simplify
 from layoutc.solver.space import KINDS, Ints, Space
 
 
@@ -47,6 +48,7 @@ def build(program: Program, axes: tuple[str, ...]) -> Problem:
         for item in program.items:
             builder.item(item)
         builder.outputs()
+        simplify(problem, builder.led, builder.inputs)
     _share(problem)
     hand_over(problem)
     return problem
@@ -99,6 +101,8 @@ class _Builder:
         self.times = 1
         # A dim of size 1 can only be split over an axis of size 1, and only if one is named.
         named = named_axes(self.part.program) & set(problem.axes)
+        self.led: list[Led] = []
+        self.inputs: list[Value] = []
         self.never = frozenset(d for d, s in self.sizes.items() if s == 1 and not named)
 
     def space(self, dims: tuple[str, ...]) -> Space:
@@ -124,7 +128,10 @@ class _Builder:
         root = self.variable(shape.names)
         self.hold(item.name, root, shape)
         value = self.value(item.name, root, "sum", item)
-        value.stored = 0 if item.kind == "input" else self.times
+        if item.kind == "input":
+            self.inputs.append(value)
+        else:
+            value.stored = self.times
         self.whole(root)
 
     def value(self, name: str, root: int, reduction: Reduction, item: Declare | Define) -> Value:
@@ -179,8 +186,12 @@ class _Builder:
             for leaf in leaves:
                 self.whole(leaf)
         root = self.result(item, operation, leaves)
+        values = [self.part.of[name] for name in names]
         value = self.value(item.name, root, reduction, item)
-        value.in_place = isinstance(operation, Layer) and operation.kind == "write"
+        if isinstance(operation, Layer):
+            value.in_place = operation.kind == "write"
+            lead, *others = zip(values, leaves, strict=True)
+            self.led.append(Led(operation, lead, tuple(others), value))
 
     def result(self, item: Define, operation: Operation, leaves: list[int]) -> int:
         """The root of what an operation makes of its leaves."""

@@ -147,7 +147,8 @@ class Instance:
         factors += self._steps(weights, limits, domains, tidy)
         if tidy or any(w.held for w in weights):
             factors += self._read(weights, domains, tidy)
-        factors += [fan for fan in fans if len(fan.scope) > 1]
+        moving = zip(self.problem.values, fans, strict=True)
+        factors += [fan for value, fan in moving if len(fan.scope) > 1 and not value.free]
         places, _ = minimise_near({v: len(d) for v, d in domains.items()}, factors, ceiling)
         nodes = {v: int(domains[v][i]) for v, i in places.items()}
         trees = tuple(fan.tree([nodes[v] for v in fan.scope]) for fan in fans)

@@ -52,6 +52,9 @@ class Value:
     in_place: bool = False
     """Whether it lies where another value lies: what was written to a cache is the cache."""
 
+    free: bool = False
+    """Whether every chip holds all of it, so that any layout is to be had for nothing."""
+
     @property
     def copies(self) -> int:
         """How many there are at once of its first layout."""

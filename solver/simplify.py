@@ -1,0 +1,57 @@
+"""What need not be decided: layouts that can be taken alike, or left whole, at no cost.
+
+A mask moves nothing and takes any layout, and dividing by a number takes partial sums too: what is
+moved between two of such statements may as well be moved before or after both. Positions and
+lengths are so small that every chip may hold them all, and takes its part of them for nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from layoutc.dsl.operation import Layer
+from layoutc.solver.problem import Problem, Value
+
+
+@dataclass(frozen=True, slots=True)
+class Led:
+    """A layer's operation: its leading operand and the leaf in which it is had, the same of the
+    others, and what comes of it."""
+
+    operation: Layer
+    lead: tuple[Value, int]
+    others: tuple[tuple[Value, int], ...]
+    result: Value
+
+
+def simplify(problem: Problem, led: Iterable[Led], inputs: Iterable[Value]) -> None:
+    """Leaves an optimum of the problem, with fewer layouts to choose."""
+    led = list(led)
+    following = {leaf for each in led for _, leaf in each.others}
+    for value in inputs:
+        if value.leaves and following.issuperset(value.leaves):
+            _replicate(problem, value)
+    for each in led:
+        source, leaf = each.lead
+        alone = source.leaves == [leaf] and source.times == each.result.times
+        if each.operation.kind == "scale" and alone:
+            _unmoved(problem, source, leaf)
+        if each.operation.kind in {"causal", "valid"} and len(each.result.leaves) == 1:
+            if all(value.free for value, _ in each.others):
+                _unmoved(problem, each.result, each.result.leaves[0])
+
+
+def _replicate(problem: Problem, value: Value) -> None:
+    """Holds a value whole on every chip, if its layout is not said."""
+    root = problem.variables[problem.find(value.root)]
+    if root.allowed[root.space.partial == 0].all():
+        root.allowed = root.allowed & (root.space.place == root.space.WHOLE).all(axis=1)
+        value.free = True
+
+
+def _unmoved(problem: Problem, value: Value, leaf: int) -> None:
+    """Has a value used as it comes to be."""
+    before = {problem.find(value.root), problem.find(leaf)}
+    if len(before) == 2:
+        problem.equate(value.root, leaf)
