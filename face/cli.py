@@ -162,6 +162,7 @@ def _tell(
     from layoutc.report import report
     from layoutc.solver.contenders import contenders
 
+    share = chosen.cache_share
     found, bigger, why = contenders(program, plan, thorough=chosen.explain), None, None
     if chosen.explain or not chosen.json:
         with suppress(WrongFile):
@@ -171,9 +172,10 @@ def _tell(
             why = explain.explained(program, plan, found, bigger)
     if chosen.json:
         said = {"explain": explain.document(why)} if why else {}
-        sys.stdout.write(document.dumped({**document.plan(plan, apart, found), **said}))
+        sys.stdout.write(document.dumped({**document.plan(plan, apart, found, share), **said}))
         return
-    show(report(plan, bigger, apart, alternatives.against(plan, found)), sys.stdout)
+    against = alternatives.against(plan, found)
+    show(report(plan, bigger, apart, against, share), sys.stdout)
     if why:
         show(f"\n{explain.report(why)}", sys.stdout)
     if chosen.output:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
 from layoutc.dsl.errors import Diagnostic, to_json
@@ -27,11 +28,13 @@ def errors(found: Iterable[tuple[str, Diagnostic]]) -> Document:
     return {"errors": [to_json(diagnostic, name) for name, diagnostic in found]}
 
 
-def plan(made: Plan, apart: Sequence[Plan], found: Contenders) -> Document:
+def plan(
+    made: Plan, apart: Sequence[Plan], found: Contenders, share: Fraction | None = None
+) -> Document:
     """A plan: its mesh, and for each phase the explicit text, layouts, collectives and totals.
 
     `apart` are the plans of each phase alone, where there are several; `found` is what else was
-    possible.
+    possible; `share` is the part of memory that caches may take, where that is asked about.
     """
     from layoutc.alternatives import documents
 
@@ -42,7 +45,7 @@ def plan(made: Plan, apart: Sequence[Plan], found: Contenders) -> Document:
         "minimize": made.minimize,
         "mesh": dict(made.mesh),
         "seconds": made.seconds,
-        "phases": {part.phase: _phase(part) for part in made.passes},
+        "phases": {part.phase: _phase(part, share) for part in made.passes},
         "bound": made.bound,
         "gap": made.gap,
         "alternatives": documents(made, found),
@@ -54,7 +57,8 @@ def plan(made: Plan, apart: Sequence[Plan], found: Contenders) -> Document:
     }
 
 
-def _phase(made: Pass) -> Document:
+def _phase(made: Pass, share: Fraction | None) -> Document:
+    from layoutc import context
     from layoutc.dsl.printer import print_program
 
     prices, types = made.prices, made.program.types
@@ -77,6 +81,7 @@ def _phase(made: Pass) -> Document:
             "traffic_bytes": prices.memory.traffic_bytes,
             "seconds": prices.memory.seconds,
         },
+        "cache": context.document(made, share),
         "seconds": prices.seconds,
         "weight": made.weight,
     }

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import re
+from fractions import Fraction
 from typing import NamedTuple
 
 from layoutc import __version__
@@ -84,6 +85,10 @@ def _compile(command: argparse.ArgumentParser) -> None:
         "--gap", type=_share, default=0.0, metavar="0.01",
         help="stop when nothing can be better by more than this share",
     )  # fmt: skip
+    command.add_argument(
+        "--cache-share", type=_part, metavar="0.3",
+        help="the longest context whose caches fit in this share of memory",
+    )  # fmt: skip
     _machine(command)
     _sizes(command)
 
@@ -162,6 +167,12 @@ def _share(text: str) -> float:
     if re.fullmatch(r"0?\.[0-9]{1,17}|0", text):
         return float(text)
     raise argparse.ArgumentTypeError(f"{text!r} is not a share from 0 to below 1, like 0.01")
+
+
+def _part(text: str) -> Fraction:
+    if re.fullmatch(r"0?\.[0-9]{1,17}|1(\.0{1,17})?", text) and Fraction(text):
+        return Fraction(text)
+    raise argparse.ArgumentTypeError(f"{text!r} is not a share above 0, up to 1, like 0.3")
 
 
 def settings(options: argparse.Namespace) -> Settings:

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from fractions import Fraction
 
+from layoutc import context
 from layoutc.dsl.printer import print_dim, print_statement
 from layoutc.dsl.program import DTYPES, Declare, Define, Repeat
+from layoutc.solver.context import caches
 from layoutc.solver.describe import describe
 from layoutc.solver.formula import communication, spelled
 from layoutc.solver.plan import Pass, Plan
@@ -19,21 +22,23 @@ def report(
     bigger: Plan | None = None,
     apart: Sequence[Plan] = (),
     against: str = "",
+    share: Fraction | None = None,
 ) -> str:
     """The whole report, ending in a newline.
 
     `bigger` is the plan for more chips, if there is; `apart` are those of each phase alone;
-    `against` is what is said of the best layout of another name.
+    `against` is what is said of the best layout of another name; `share` is the part of memory
+    that caches may take, where that is asked about.
     """
     last = overall(plan, bigger, apart, against)
     rest = table(last)
     if len(plan.passes) == 1:
         parts = [f"{_where(plan)}: {name(plan.only)}", *_listed(plan.only)]
-        parts.append(table([*pass_totals(plan.only), *last]))
+        parts.append(table([*pass_totals(plan.only, share), *last]))
         return "\n\n".join(parts) + "\n"
     parts = [f"{_where(plan)}, {len(plan.passes)} phases"]
     for part in plan.passes:
-        parts += [phase(part), *_listed(part), table(pass_totals(part))]
+        parts += [phase(part), *_listed(part), table(pass_totals(part, share))]
     return "\n\n".join([*parts, f"all phases\n\n{rest}"]) + "\n"
 
 
@@ -127,8 +132,9 @@ def _lines(plan: Pass) -> Iterator[tuple[str, Define | str]]:
                 continue
 
 
-def pass_totals(part: Pass) -> Rows:
-    """One pass, and its communication as a formula."""
+def pass_totals(part: Pass, share: Fraction | None = None) -> Rows:
+    """One pass, its communication as a formula, and its caches, which may take a `share` of
+    memory."""
     prices = part.prices
     compute, memory = prices.compute.seconds, prices.memory.seconds
     under = sorted([(compute, "compute"), (memory, "memory")], reverse=True)
@@ -142,7 +148,7 @@ def pass_totals(part: Pass) -> Rows:
     ]
     if part.program.useful:
         rows.append(["useful", _useful(part)])
-    return [*rows, ["communication", _formula(part)]]
+    return [*rows, ["communication", _formula(part)], *context.rows(part, share)]
 
 
 def _useful(part: Pass) -> str:
@@ -219,9 +225,10 @@ def _formula(plan: Pass) -> str:
 
 def _bottleneck(plan: Plan, bigger: Plan | None) -> str:
     """What most of the time goes into, over all phases."""
+    kept = "weights and caches" if caches(plan.passes[0].program) else "weights"
     parts = {
         "compute": sum(p.weight * p.prices.compute.seconds for p in plan.passes),
-        "reading weights from memory": sum(p.weight * p.prices.memory.seconds for p in plan.passes),
+        f"reading {kept} from memory": sum(p.weight * p.prices.memory.seconds for p in plan.passes),
         "communication": sum(p.weight * p.prices.communication.seconds for p in plan.passes),
     }
     most = max(parts, key=lambda part: parts[part])

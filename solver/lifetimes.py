@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from itertools import accumulate
 
-from layoutc.dsl.operation import Hold, operands
+from layoutc.dsl.operation import Hold, Layer, Operation, operands
 from layoutc.dsl.program import Declare, Define, Program, Repeat, Type
 
 
@@ -23,8 +23,9 @@ def peak(program: Program, size: Callable[[Type], int]) -> Peak:
 
     An activation is alive from its statement to its last use: an input from the start, an output
     to the end, what a block reads from outside through the whole block. A statement's operands
-    and its result are alive together. `y = a` is the same memory under another name. Weights
-    and caches are always there and are not counted here.
+    and its result are alive together. `y = a` is the same memory under another name, and so are a
+    renamed dim and a cache that was written. Weights and caches are always there and are not
+    counted here.
     """
     timeline = _Timeline(size)
     for item in program.items:
@@ -86,10 +87,11 @@ class _Timeline:
         self.now += 1
         for name in operands(item.operation):
             self.read(name)
-        if not isinstance(item.operation, Hold):
+        same = _renamed(item.operation)
+        if same is None:
             self.of[item.name] = self.buffer(item.name, self.size(item.type), self.now)
-        elif item.operation.operand in self.of:
-            self.of[item.name] = self.of[item.operation.operand]
+        elif same in self.of:
+            self.of[item.name] = self.of[same]
 
     def repeat(self, block: Repeat) -> None:
         """One repetition stands for all: what one reads from outside, the next reads too."""
@@ -118,3 +120,14 @@ class _Timeline:
         when = max(range(len(taken)), key=taken.__getitem__)
         there = (b.name for b in self.buffers if b.born <= when <= b.last)
         return Peak(taken[when], tuple(there))
+
+
+def _renamed(operation: Operation) -> str | None:
+    """The operand whose memory the result is, if it is that of one."""
+    match operation:
+        case Hold(operand):
+            return operand
+        case Layer("write" | "rename"):
+            return operation.lead
+        case _:
+            return None

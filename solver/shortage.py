@@ -1,4 +1,5 @@
-"""Why nothing fits in memory: by how much, which tensor is in the way, how many chips would do."""
+"""Why nothing fits in memory: by how much, which tensor is in the way, and what would do: more
+chips, or a shorter context."""
 
 from __future__ import annotations
 
@@ -7,8 +8,10 @@ from dataclasses import dataclass
 from itertools import islice
 from math import ceil, prod
 
-from layoutc.dsl.program import DTYPES, Declare, Program, Type
-from layoutc.solver import capacity, lifetimes, units
+from layoutc.dsl.layer import tokens_written
+from layoutc.dsl.operation import Layer
+from layoutc.dsl.program import DTYPES, Declare, Define, Program, Type
+from layoutc.solver import capacity, context, lifetimes, units
 from layoutc.solver.asked import Asked
 from layoutc.solver.assignment import Weights
 from layoutc.solver.eliminate import Infeasible
@@ -42,30 +45,35 @@ class Lean:
 
 def shortage(program: Program, chips: int, machine: Machine) -> Unsolvable | None:
     """The reason why nothing fits on so many chips; None where there is nothing even so."""
-    lean = leanest(program, chips, machine)
-    if lean is None:
+    phases = leanest(program, chips, machine)
+    if not phases:
         return None
-    name, bytes_ = _largest(lean)
+    lean = max(phases, key=_bytes)
     need, have = units.size(lean.memory.bytes), units.size(machine.memory_bytes)
     where = f" in {lean.program.phase.name}" if len(program.phases) > 1 else ""
-    most = f"{name} : {lean.program.types[name].shape}, {units.size(bytes_)}"
+    name, why = _in_the_way(lean, machine)
     message = (
         f"on {units.chips(chips)} nothing fits in memory: the leanest layout found{where} takes "
-        f"{need} of each, and there are {have}; the largest tensor in it is {most}"
+        f"{need} of each, and there are {have}; {why}"
     )
-    enough = _enough(program, chips, machine)
-    hint = f"{units.chips(enough)} would do" if enough else ""
-    return Unsolvable(message, hint, lean.values.get(name, name))
+    shorter, enough = _shorter(phases, machine), _enough(program, chips, machine)
+    hints = [f"{shorter} would fit"] * bool(shorter)
+    hints += [f"{units.chips(enough)} would do"] * bool(enough)
+    return Unsolvable(message, ", or ".join(hints), lean.values.get(name, name))
 
 
-def leanest(program: Program, chips: int, machine: Machine) -> Lean | None:
-    """The phase that takes most on the mesh and in the layouts that take least, as far as found."""
-    found = [max(each, key=_bytes) for each in _candidates(program, chips, machine)]
-    return min(found, key=_bytes, default=None)
+def leanest(program: Program, chips: int, machine: Machine) -> list[Lean]:
+    """All phases on the mesh and in the layouts that take least, as far as found; none where no
+    mesh satisfies the program."""
+    return min(_candidates(program, chips, machine), key=_most, default=[])
 
 
 def _bytes(lean: Lean) -> int:
     return lean.memory.bytes
+
+
+def _most(phases: list[Lean]) -> int:
+    return max(map(_bytes, phases))
 
 
 def _candidates(program: Program, chips: int, machine: Machine) -> Iterator[list[Lean]]:
@@ -96,8 +104,25 @@ def _candidates(program: Program, chips: int, machine: Machine) -> Iterator[list
             continue
 
 
-def _largest(lean: Lean) -> tuple[str, int]:
-    """The tensor that takes most of a chip when it holds most, and what it takes."""
+def _in_the_way(lean: Lean, machine: Machine) -> tuple[str, str]:
+    """The tensor in the way, and what is said of it: the largest, of the caches where all else
+    has room without them."""
+    taken, types = _taken(lean), lean.program.types
+    caches = [cache.name for cache, _ in context.caches(lean.program)]
+    cached = sum(taken[name] for name in caches)
+    to_blame = bool(caches) and lean.memory.bytes - cached <= machine.memory_bytes
+    name = max(caches if to_blame else taken, key=taken.__getitem__)
+    spelled = f"{name} : {types[name].shape}"
+    if not to_blame:
+        return name, f"the largest tensor in it is {spelled}, {units.size(taken[name])}"
+    if len(caches) == 1:
+        return name, f"{units.size(cached)} of that is the cache {spelled}"
+    largest = f"the largest {spelled}, {units.size(taken[name])}"
+    return name, f"{units.size(cached)} of that are caches, {largest}"
+
+
+def _taken(lean: Lean) -> dict[str, int]:
+    """What each tensor takes of a chip that is there when it holds most."""
     program = lean.program
     sizes = {dim: size or 0 for dim, size in program.dims.items()}
     mesh = mesh_of(program)
@@ -107,8 +132,34 @@ def _largest(lean: Lean) -> tuple[str, int]:
         if stored or item.name in lean.memory.peak:
             count = item.type.shape.elements(sizes, mesh) * (times if stored else 1)
             taken[item.name] = count * DTYPES[item.type.dtype]
-    name = max(taken, key=taken.__getitem__)
-    return name, taken[name]
+    return taken
+
+
+# A shorter context.
+
+
+def _shorter(phases: list[Lean], machine: Machine) -> str:
+    """The longest context with which all phases fit, as "M=1320"; "" if none does, or it has no
+    room for the tokens of a pass. Of a padded dim, whose room can't be set, nothing is said."""
+    first = phases[0].program
+    dim = context.growing_dim(first)
+    room = min(context.longest(p.program, mesh_of(p.program), machine) for p in phases)
+    if dim is None or dim in first.useful or room < max(_new(lean.program) for lean in phases):
+        return ""
+    return f"{dim}={room}"
+
+
+def _new(program: Program) -> int:
+    """The most places that a write fills in a pass; at the least one is wanted."""
+    names = {name: held.shape.names for name, held in program.types.items()}
+    found = [1]
+    for item, _ in program.walk():
+        match item:
+            case Define(operation=Layer("write") as write):
+                found.append(program.sizes[tokens_written(write, names)])
+            case _:
+                pass
+    return max(found)
 
 
 # More chips.
@@ -124,8 +175,8 @@ def _enough(program: Program, chips: int, machine: Machine) -> int:
         n for n in range(first, first + REACH) if _shared(program, n) and divides(program, n)
     )
     for count in islice(fitting, TRIES):
-        lean = leanest(program, count, machine)
-        if lean is not None and lean.memory.bytes <= machine.memory_bytes:
+        phases = leanest(program, count, machine)
+        if phases and _most(phases) <= machine.memory_bytes:
             return count
     return 0
 

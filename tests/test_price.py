@@ -197,3 +197,31 @@ def test_holes_and_sizes_that_do_not_divide_have_no_price() -> None:
         priced(text.replace("B_x", "B?"), x=2)
     with pytest.raises(ValueError, match="no size"):
         priced(text.replace("B=6", "B"), x=2)
+
+
+WRITTEN = """\
+dims  B=2 L=2 M=8 Q=4
+mesh  x
+input k : B_xLQ
+input q : B_xLQ
+cache c : B_xMQ
+c1 = write[M](c, k, 0)
+s : B_xLM = q * c1
+output s
+"""
+
+
+def test_a_cache_that_was_written_is_the_caches_own_memory() -> None:
+    """On each of 2 chips: c is 8 · 4 elements, q 2 · 4, s 2 · 8; k is done with by then."""
+    assert priced(WRITTEN, x=2).memory.bytes == 2 * (32 + 8 + 16)
+
+
+def test_what_is_moved_of_it_is_not() -> None:
+    """c2, the cache of both sequences, is an activation of 64 elements beside c, q and s."""
+    moved = WRITTEN.replace("s : B_xLM = q * c1", "c2 : BMQ = all-gather(x) c1\ns : B_xLM = q * c2")
+    assert priced(moved, x=2).memory.bytes == 2 * (32 + 64 + 8 + 16)
+
+
+def test_a_renamed_dim_takes_no_memory() -> None:
+    text = "dims B=8 L=4 M=4\nmesh x\ninput a : BL\nb = rename[L -> M](a)\nc = neg(b)\noutput c\n"
+    assert priced(text, x=1).memory.bytes == 2 * 2 * 32
