@@ -16,6 +16,8 @@ import numpy as np
 from layoutc.solver.assignment import Found, Limits, Shares, Times, Weights
 from layoutc.solver.eliminate import TOLERANCE, Infeasible
 from layoutc.solver.instance import Instance
+from layoutc.solver.problem import Step
+from layoutc.solver.space import Floats
 
 WORK = Weights(1.0, 0.0, 0.0)
 TRAFFIC = Weights(0.0, 0.0, 1.0)
@@ -142,6 +144,7 @@ def by_communication(least: float) -> Relax:
 
     def relax(instance: Instance, limits: Limits, ceiling: float) -> Relaxed:
         traffic = alike(instance, TRAFFIC)
+        limits = _working(instance, limits, least)
         still = instance.solve(traffic, limits, ceiling=ceiling)
         moved = weighed(instance, still, traffic)
         if work(instance, still) <= least * (1 + TOLERANCE):
@@ -152,6 +155,40 @@ def by_communication(least: float) -> Relax:
         return Relaxed(moved, np.inf, traffic, still, [light])
 
     return relax
+
+
+def _working(instance: Instance, limits: Limits, least: float) -> Limits:
+    """`limits` with each matmul shared so widely that the others can still do with the `least`."""
+    able = {
+        number: _spent(instance, number)
+        for number, step in enumerate(instance.problem.steps)
+        if step.used is not None and step.flops
+    }
+    floor = sum(float(spent.min()) for spent in able.values())
+    spare = least * (1 + TOLERANCE) - floor + least * TOLERANCE
+    if spare < 0:
+        raise Infeasible
+    for number, spent in able.items():
+        if (spent > spent.min() + spare).any():
+            step = instance.problem.steps[number]
+            each = float(step.flops) / instance.chips * _rate(instance, step)
+            limits = limits.sharing(number, each <= spent.min() + spare)
+    return limits
+
+
+def _spent(instance: Instance, number: int) -> Floats:
+    """[rows], the seconds of a matmul in the layouts that the mesh allows; as often as it runs."""
+    step = instance.problem.steps[number]
+    keep = np.ones(len(step.columns[0]), dtype=bool)
+    for variable, column in zip(step.scope, step.columns, strict=True):
+        keep &= np.isin(column, instance.domains[instance.problem.find(variable)])
+    if not keep.any():
+        raise Infeasible
+    return instance.flops(step)[keep] * _rate(instance, step)
+
+
+def _rate(instance: Instance, step: Step) -> float:
+    return instance.frequency[step.part] / instance.machine.peak_flops
 
 
 def work(instance: Instance, found: Found) -> float:

@@ -13,6 +13,8 @@ from dataclasses import dataclass
 from layoutc.dsl.operation import Layer
 from layoutc.solver.problem import Problem, Value
 
+MASKS = frozenset({"causal", "valid"})
+
 
 @dataclass(frozen=True, slots=True)
 class Led:
@@ -37,16 +39,17 @@ def simplify(problem: Problem, led: Iterable[Led], inputs: Iterable[Value]) -> N
         alone = source.leaves == [leaf] and source.times == each.result.times
         if each.operation.kind == "scale" and alone:
             _unmoved(problem, source, leaf)
-        if each.operation.kind in {"causal", "valid"} and len(each.result.leaves) == 1:
-            if all(value.free for value, _ in each.others):
-                _unmoved(problem, each.result, each.result.leaves[0])
+        free = all(value.free for value, _ in each.others)
+        if each.operation.kind in MASKS and free and len(each.result.leaves) == 1:
+            _unmoved(problem, each.result, each.result.leaves[0])
 
 
 def _replicate(problem: Problem, value: Value) -> None:
-    """Holds a value whole on every chip, if its layout is not said."""
+    """Holds a value whole on every chip, unless it is said to be held otherwise."""
     root = problem.variables[problem.find(value.root)]
-    if root.allowed[root.space.partial == 0].all():
-        root.allowed = root.allowed & (root.space.place == root.space.WHOLE).all(axis=1)
+    whole = root.allowed & (root.space.place == root.space.WHOLE).all(axis=1)
+    if whole.any():
+        root.allowed = whole
         value.free = True
 
 
