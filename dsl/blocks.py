@@ -22,6 +22,8 @@ class Block:
     body: list[Declare | Define] = field(default_factory=list)
     nexts: dict[str, Next] = field(default_factory=dict)
     places: dict[str, Span] = field(default_factory=dict)
+    last: list[syntax.Word] = field(default_factory=list)
+    """What `next` names, to be looked up again at the end, where it happens."""
 
 
 def check_open(line: syntax.OpenLine, scope: Scope) -> Block:
@@ -38,6 +40,8 @@ def check_open(line: syntax.OpenLine, scope: Scope) -> Block:
 
 def close_block(block: Block, scope: Scope) -> list[Repeat]:
     """The statement that a block has become."""
+    for word in block.last:
+        scope.find(word)
     inside = [known for known in scope.names.values() if known.block == scope.block]
     scope.block = 0
     if not inside and not block.broken:
@@ -51,6 +55,7 @@ def check_next(line: syntax.NextLine, scope: Scope, block: Block | None, explici
         scope.header.refuse("next stands inside of a repeat", line.span)
         return
     carried, value = scope.find(line.carried), scope.find(line.value)
+    block.last += [line.carried, line.value]
     name = line.carried.text
     first = block.places.setdefault(name, line.span)
     if first != line.span:

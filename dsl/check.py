@@ -46,6 +46,7 @@ class _Checker:
         self.items: list[Item] = []
         self.outputs: dict[str, Output] = {}
         self.leaving: dict[str, Span] = {}
+        self.last: list[syntax.Word] = []
         self.block: Block | None = None
         self.moved = False
 
@@ -53,6 +54,9 @@ class _Checker:
         """The program; it is whole only if the header has no errors afterwards."""
         for statement in self.file.statements:
             self._statement(statement)
+        for word in self.last:
+            # What leaves does so when all is done: a cache by the name that it has then.
+            self.scope.find(word)
         self._has_outputs()
         return Program(
             self.file.name,
@@ -144,6 +148,7 @@ class _Checker:
                 message = f"{name} is an output already"
                 self.header.refuse(message, leaving.name.span, "", (first, "first here"))
             check_output(leaving, self.scope, self.explicit)
+            self.last += [word for word in leaving if word]
             like = leaving.like.text if leaving.like else None
             self.outputs.setdefault(name, Output(name, like))
 

@@ -3,46 +3,11 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 
+from layoutc.dsl.calls import CALLS
 from layoutc.dsl.errors import Diagnostic, Span
-from layoutc.dsl.words import HEADS, MOVES, OPERATIONS, did_you_mean, listed
-
-
-@dataclass(frozen=True, slots=True)
-class Stumble:
-    """Where the parser stopped (a column from 1), at what ("" at the end), wanting what."""
-
-    column: int
-    found: str
-    expected: frozenset[str]
-
-
-WANTED = {
-    "DIM": "a dim (a capital letter)",
-    "AXES": "mesh axes (lowercase letters)",
-    "NAME": "a name",
-    "NUMBER": "a number",
-    "SIGN": "one of * + - /",
-    "MOVE": "a collective",
-    "HOLE": "? or !",
-    "PARTIAL": "(partialsum-AXES)",
-    "EQUAL": "`=`",
-    "COLON": "`:`",
-    "LPAR": "`(`",
-    "RPAR": "`)`",
-    "LSQB": "`[`",
-    "RSQB": "`]`",
-    "LBRACE": "`{`",
-    "RBRACE": "`}`",
-    "COMMA": "`,`",
-    "PADDED": "padded",
-    "$END": "the end of the line",
-}
-"""What the grammar's terminals are called, in the order in which they are listed."""
-
-BETTER_LEFT_OUT = {"PADDED", "SIGN", "__ANON_0", "__ANON_1"}
-"""Terminals that would only lengthen a list of what could have stood there."""
+from layoutc.dsl.stumble import Said, Stumble, expected, shown
+from layoutc.dsl.words import HEADS, MOVES, OPERATIONS, did_you_mean
 
 
 def complain(text: str, stumble: Stumble, line: int) -> Diagnostic:
@@ -51,28 +16,8 @@ def complain(text: str, stumble: Stumble, line: int) -> Diagnostic:
     span = Span(line, stumble.column, stumble.column + width)
     before = text[: stumble.column - 1]
     message, hint = _known(text, before, stumble) or ("", "")
-    found = _shown(stumble.found)
-    return Diagnostic(message or f"{found}: expected {_expected(stumble)}", span, hint)
-
-
-def _shown(found: str) -> str:
-    if not found:
-        return "the line ends too early"
-    if found.isprintable():
-        return f"unexpected `{found[:40]}`"
-    return f"unexpected character U+{ord(found[0]):04X}"
-
-
-def _expected(stumble: Stumble) -> str:
-    if {"RBRACE", "NAME"} <= stumble.expected:
-        return f"NAME : SHAPE = OPERATION, or a line that starts with {listed(HEADS)}"
-    named = [word for term, word in WANTED.items() if term in stumble.expected]
-    short = [
-        word
-        for term, word in WANTED.items()
-        if term in stumble.expected and term not in BETTER_LEFT_OUT
-    ]
-    return listed(short or named or ["something else"])
+    found = shown(stumble.found)
+    return Diagnostic(message or f"{found}: expected {expected(stumble)}", span, hint)
 
 
 LONGEST_TRIED = 300
@@ -81,17 +26,28 @@ LONGEST_TRIED = 300
 # The mistakes that people make, each with its words. A line may be tried against all of them.
 
 
-def _known(text: str, before: str, stumble: Stumble) -> tuple[str, str] | None:
+def _known(text: str, before: str, stumble: Stumble) -> Said:
     if len(text) > LONGEST_TRIED or not text.strip():
         return None
-    for mistake in (_brace, _word_as_name, _chain, _nested, _collective, _shape, _separator, _sign):
+    mistakes = (
+        _brace,
+        _word_as_name,
+        *CALLS,
+        _chain,
+        _nested,
+        _collective,
+        _shape,
+        _separator,
+        _sign,
+    )
+    for mistake in mistakes:
         said = mistake(text, before, stumble)
         if said:
             return said
     return None
 
 
-def _brace(text: str, before: str, stumble: Stumble) -> tuple[str, str] | None:
+def _brace(text: str, before: str, stumble: Stumble) -> Said:
     if before.rstrip().endswith("{") and before.split()[0] == "repeat":
         return "`{` ends its line", "put what is repeated on lines of its own"
     if stumble.found == "}" or before.strip() == "}":
@@ -99,14 +55,14 @@ def _brace(text: str, before: str, stumble: Stumble) -> tuple[str, str] | None:
     return None
 
 
-def _word_as_name(text: str, before: str, stumble: Stumble) -> tuple[str, str] | None:
+def _word_as_name(text: str, before: str, stumble: Stumble) -> Said:
     word = before.strip()
     if word in HEADS and stumble.found in {"=", ":"}:
         return f"{word} is a word of the language, not a name", "choose another name"
     return None
 
 
-def _chain(text: str, before: str, stumble: Stumble) -> tuple[str, str] | None:
+def _chain(text: str, before: str, stumble: Stumble) -> Said:
     done = re.search(r"=\s*(\S+\s*[*+/-]\s*[^\s*+/-]+|.*\))\s*$", before)
     if done and stumble.found and stumble.found in "*+-/":
         hint = f"give the first a name of its own:  NAME = {done[1].strip()[:60]}"
@@ -114,7 +70,7 @@ def _chain(text: str, before: str, stumble: Stumble) -> tuple[str, str] | None:
     return None
 
 
-def _nested(text: str, before: str, stumble: Stumble) -> tuple[str, str] | None:
+def _nested(text: str, before: str, stumble: Stumble) -> Said:
     inside = "=" in before and before.count("(") > before.count(")")
     if inside and stumble.found and stumble.found in "*+-/([":
         message = "one operation to a statement; operands are names or numbers"
@@ -122,7 +78,7 @@ def _nested(text: str, before: str, stumble: Stumble) -> tuple[str, str] | None:
     return None
 
 
-def _collective(text: str, before: str, stumble: Stumble) -> tuple[str, str] | None:
+def _collective(text: str, before: str, stumble: Stumble) -> Said:
     move = re.search(r"=\s*([a-z][a-z_-]*)\s*(\([a-z]*\))?\s*[a-z]*\s*$", before)
     if move is None or stumble.expected == {"DIM"}:
         return None
@@ -136,29 +92,29 @@ def _collective(text: str, before: str, stumble: Stumble) -> tuple[str, str] | N
     return None
 
 
-def _shape(text: str, before: str, stumble: Stumble) -> tuple[str, str] | None:
+def _shape(text: str, before: str, stumble: Stumble) -> Said:
     if re.search(r":\s*$", before) and "DIM" in stumble.expected:
-        return f"{_shown(stumble.found)}: a shape starts with a dim, which is a capital", ""
+        return f"{shown(stumble.found)}: a shape starts with a dim, which is a capital", ""
     if stumble.found == "(" and "PARTIAL" in stumble.expected:
         message = "only a partial sum or maximum stands in parentheses after a shape"
         return message, "write (partialsum-AXES) or (partialmax-AXES), without spaces"
-    if before.endswith("[") or re.search(r"\[[a-z]+$", before):
-        return "what stands in brackets are dims, which are capitals", "as in sum[B, L](a)"
     if re.search(r"[A-Z]_\{?\s*$", before) and "AXES" in stumble.expected:
-        return f"{_shown(stumble.found)}: after `_` come the axes that split the dim", ""
+        return f"{shown(stumble.found)}: after `_` come the axes that split the dim", ""
     return None
 
 
-def _separator(text: str, before: str, stumble: Stumble) -> tuple[str, str] | None:
+def _separator(text: str, before: str, stumble: Stumble) -> Said:
     head = text.split()[0]
     if stumble.found in {",", ";"} and head in {"dims", "mesh", "phase"}:
         return f"what {head} lists is separated by spaces", f"leave the `{stumble.found}` out"
     return None
 
 
-def _sign(text: str, before: str, stumble: Stumble) -> tuple[str, str] | None:
+def _sign(text: str, before: str, stumble: Stumble) -> Said:
     if stumble.found in {"@", "×", "·", "⋅"} or (before.endswith("*") and stumble.found == "*"):
-        return f"{_shown(stumble.found)}: a product is written a * b", ""
+        return f"{shown(stumble.found)}: a product is written a * b", ""
+    if stumble.found == "_" and before[-1:].isdigit():
+        return f"{shown(stumble.found)}: a number has digits alone", ""
     if stumble.found == "_" and "=" in before:
-        return f"{_shown(stumble.found)}: a name starts with a lowercase letter", ""
+        return f"{shown(stumble.found)}: a name starts with a lowercase letter", ""
     return None

@@ -20,7 +20,7 @@ from layoutc.dsl.operation import (
     Product,
     Reduce,
 )
-from layoutc.dsl.refusal import Refusal, letters
+from layoutc.dsl.refusal import Refusal, lacking, letters
 
 
 def result_dims(
@@ -104,10 +104,9 @@ def _reduced_dims(
     dims: tuple[str, ...],
     written: tuple[str, ...] | None,
 ) -> tuple[str, ...] | Refusal:
-    strange = tuple(d for d in gone if d not in dims)
-    if strange:
-        message = f"{name} has no dim {letters(strange)}; its dims are {letters(dims)}"
-        return Refusal(message, at="dims", origin=name, note="defined here")
+    refused = lacking(name, dims, gone)
+    if refused:
+        return refused
     rest = tuple(d for d in dims if d not in gone)
     if not rest:
         message = f"{kind}[{', '.join(gone)}]({name}) leaves no dim; at least one remains"

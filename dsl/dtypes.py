@@ -69,9 +69,9 @@ def _layer(operation: Layer, dtypes: Mapping[str, Dtype], written: Dtype | None)
     if operation.kind == "write":
         new = operation.followers[0]
         if dtypes[new] != dtypes[lead]:
-            message = f"{lead} is {dtypes[lead]}, and {new}, which is written to it, {dtypes[new]}"
+            message = f"{new} is {dtypes[new]}, and {lead}, to which it is written, {dtypes[lead]}"
             hint = f"cast it:  NAME : SHAPE {dtypes[lead]} = cast({new})"
-            return Refusal(message, hint, at="statement", origin=lead, note="declared here")
+            return Refusal(message, hint, at="operand", origin=new, note="defined here")
     if operation.kind in STATISTICS or operation.kind == "embed":
         return None
     return _kept(spelled(operation), lead, dtypes[lead], written)
@@ -84,11 +84,10 @@ def _whole_numbers(operation: Layer, dtypes: Mapping[str, Dtype]) -> Refusal | N
     last = operation.operands[-1]
     if not isinstance(last, str) or dtypes[last] == "int32":
         return None
-    message = f"{last} is {dtypes[last]}; {operation.kind} takes {WHOLE_NUMBERS[operation.kind]}"
-    hint = f"declare it as int32:  input {last} : DIMS int32"
-    return Refusal(
-        f"{message}, which are int32", hint, at="right", origin=last, note="defined here"
-    )
+    what = WHOLE_NUMBERS[operation.kind]
+    message = f"{last} is {dtypes[last]}; {operation.kind} takes {what}, which are int32"
+    hint = f"declare it so, or cast it:  NAME : SHAPE int32 = cast({last})"
+    return Refusal(message, hint, at="operand", origin=last, note="defined here")
 
 
 def _kept(what: str, name: str, dtype: Dtype, written: Dtype | None) -> Refusal | None:

@@ -80,8 +80,7 @@ def _render_one(diagnostic: Diagnostic, lines: list[str], filename: str) -> str:
     gutter = max(len(str(place.line)) for place, _ in places)
     for place, note in places:
         text += _excerpt(place, note, lines, gutter)
-    if diagnostic.hint:
-        text.append(f"  {diagnostic.hint}")
+    text += [f"  {line}" for line in diagnostic.hint.splitlines()]
     return "\n".join(text) + "\n"
 
 

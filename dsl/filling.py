@@ -7,7 +7,8 @@ is the solver's business. What is refused here is wrong whatever the operands' l
 from __future__ import annotations
 
 from layoutc.dsl import syntax
-from layoutc.dsl.operation import Apply, Move, Operation, Reduce
+from layoutc.dsl.layer import LINEAR as LINEAR_LAYERS
+from layoutc.dsl.operation import Apply, Layer, LayerKind, Move, Operation, Reduce
 from layoutc.dsl.refusal import Refusal, letters
 from layoutc.dsl.rules import LINEAR
 from layoutc.dsl.shape import Shape
@@ -51,13 +52,27 @@ def hopeless(operation: Operation, written: Shape) -> tuple[Refusal, ...]:
         case Move():
             return _not_landed(operation, written)
         case Apply(function) if written.partial and function not in LINEAR:
-            message = f"{function} does not give a partial {written.reduction}"
+            message = f"{function} does not give a {_partial(written)}"
             return (Refusal(message, f"write {written.with_partial(())}", at="annotation"),)
         case Reduce(kind) if written.partial and (kind == "max") != (written.reduction == "max"):
-            message = f"{kind} does not give a partial {written.reduction}"
+            message = f"{kind} does not give a {_partial(written)}"
             return (Refusal(message, at="annotation"),)
+        case Layer(kind) if written.partial and not _passes(kind, written):
+            message = f"{kind} does not give a {_partial(written)}"
+            return (Refusal(message, f"write {written.with_partial(())}", at="annotation"),)
         case _:
             return ()
+
+
+def _partial(shape: Shape) -> str:
+    return "partial sum" if shape.reduction == "sum" else "partial maximum"
+
+
+def _passes(kind: LayerKind, written: Shape) -> bool:
+    """Whether a layer's operation passes such a partial value on, or makes it."""
+    if kind == "rename":
+        return True
+    return written.reduction == "sum" and (kind == "embed" or kind in LINEAR_LAYERS)
 
 
 def no_sum(operation: Operation, kind: str | None) -> tuple[Refusal, ...]:

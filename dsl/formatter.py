@@ -134,7 +134,8 @@ def _operation(operation: syntax.OperationText, order: str) -> str:
         case syntax.Moving(kind, axes, operand):
             return f"{kind.text}({_axes_set(axes, order)}) {operand.text}"
         case syntax.Call(function, arguments, operands):
-            bracket = f"[{', '.join(map(_argument, arguments))}]" if arguments else ""
+            ordered = sorted(arguments, key=lambda argument: not argument.key.text.isupper())
+            bracket = f"[{', '.join(map(_argument, ordered))}]" if ordered else ""
             return f"{function.text}{bracket}({', '.join(map(_operand, operands))})"
 
 

@@ -13,9 +13,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import assert_never
 
-from layoutc.dsl.operation import Layer
-from layoutc.dsl.refusal import Held, Refusal, gathered, letters, unreduced
+from layoutc.dsl.longhand import longhand
+from layoutc.dsl.operation import Layer, Number
+from layoutc.dsl.refusal import Held, Refusal, gathered, lacking, letters, named, unreduced
 from layoutc.dsl.shape import Dim, Shape
+from layoutc.dsl.words import CONSTANTS
 
 TOKENS = "L"
 """The dim that counts the tokens of a pass, by the language's convention."""
@@ -57,16 +59,23 @@ def layer_dims(
 
 
 def spelled(operation: Layer) -> str:
-    """The operation as a sentence has it: "softmax[M](s)"."""
+    """The operation as it is written: "softmax[M](s)"."""
     arrow = " -> " if operation.kind == "rename" else ", "
-    return f"{operation.kind}[{arrow.join(operation.dims)}]({operation.lead})"
+    inside = arrow.join(operation.dims)
+    if operation.constant is not None:
+        inside += f", {CONSTANTS[operation.kind]}={operation.constant.text}"
+    names = (o.text if isinstance(o, Number) else o for o in operation.operands)
+    return f"{operation.kind}[{inside}]({', '.join(names)})"
 
 
 def _dims(operation: Layer, dims: Mapping[str, tuple[str, ...]]) -> tuple[str, ...] | Refusal:
     lead = dims[operation.lead]
     match operation.kind:
         case "rmsnorm" | "layernorm" | "rope" | "softmax" | "causal" | "valid":
-            return _lacking(operation, lead, operation.dims) or _beside(operation, dims) or lead
+            counted = () if operation.kind in STATISTICS else operation.dims[-1:]
+            able = tuple(d for d in lead if d not in counted)
+            refused = lacking(operation.lead, lead, operation.dims)
+            return refused or _beside(operation, operation.followers, able, dims) or lead
         case "scale":
             return lead
         case "write":
@@ -79,29 +88,28 @@ def _dims(operation: Layer, dims: Mapping[str, tuple[str, ...]]) -> tuple[str, .
             assert_never(operation.kind)
 
 
-def _lacking(operation: Layer, has: tuple[str, ...], wanted: tuple[str, ...]) -> Refusal | None:
-    strange = tuple(d for d in wanted if d not in has)
-    if not strange:
-        return None
-    name = operation.lead
-    message = f"{name} has no dim {letters(strange)}; its dims are {letters(has)}"
-    return Refusal(message, at="dims", origin=name, note="defined here")
+def _beside(
+    operation: Layer,
+    names: tuple[str, ...],
+    able: tuple[str, ...],
+    dims: Mapping[str, tuple[str, ...]],
+) -> Refusal | None:
+    """The refusal of an operand beside the leading one that has other dims than it may have.
 
-
-def _beside(operation: Layer, dims: Mapping[str, tuple[str, ...]]) -> Refusal | None:
-    """What stands beside the leading operand has none but its dims; a position none of those
-    that it counts or masks."""
-    gone = set() if operation.kind in STATISTICS else {operation.dims[-1]}
-    able = tuple(d for d in dims[operation.lead] if d not in gone)
-    for name in operation.followers:
+    A position has none of the dims that are turned or masked by it. Where it has the tokens' dim
+    it says where each of them is, else where the first is.
+    """
+    for name in names:
         strange = tuple(d for d in dims[name] if d not in able)
         if strange:
+            takes = f"{named(able)} at most" if able else "no dims"
             message = (
-                f"{name} has the dim {letters(strange)}; beside {operation.lead} of "
-                f"{letters(dims[operation.lead])}, {operation.kind} takes "
-                f"{f'dims of {letters(able)}' if able else 'none'}"
+                f"{name} has the {named(strange)}; beside {operation.lead}, {operation.kind} "
+                f"takes {takes}"
             )
-            return Refusal(message, at="right", origin=name, note="defined here")
+            first = operation.kind == "write" and TOKENS in strange
+            hint = "it says where the first token goes; the others follow it" if first else ""
+            return Refusal(message, hint, at="operand", origin=name, note="defined here")
     return None
 
 
@@ -112,36 +120,29 @@ def tokens_written(operation: Layer, dims: Mapping[str, tuple[str, ...]]) -> str
 
 
 def _written(operation: Layer, dims: Mapping[str, tuple[str, ...]]) -> tuple[str, ...] | Refusal:
-    cache, name = dims[operation.lead], str(operation.operands[1])
+    cache, (name, *position) = dims[operation.lead], operation.followers
     new, place = dims[name], operation.dims[0]
-    lacking = _lacking(operation, cache, (place,))
-    if lacking:
-        return lacking
+    refused = lacking(operation.lead, cache, (place,))
+    if refused:
+        return refused
     kept = tuple(d for d in cache if d != place)
     counted = tuple(d for d in new if d not in kept)
     if len(counted) != 1 or counted == (place,) or not set(kept) <= set(new):
+        has = f"{named(kept)}, and one" if kept else "one dim"
         message = (
-            f"what is written to {operation.lead} of {letters(cache)} has the dims "
-            f"{letters(kept)} and one that counts the places of {place}; {name} has {letters(new)}"
+            f"what is written to {operation.lead} of {letters(cache)} has {has} for the new "
+            f"tokens in place of {place}; {name} has {letters(new)}"
         )
-        return Refusal(message, at="statement", origin=name, note="defined here")
-    able = kept
-    for position in operation.followers[1:]:
-        strange = tuple(d for d in dims[position] if d not in able)
-        if strange:
-            message = (
-                f"{position} has the dim {letters(strange)}: a place is said for each of "
-                f"{letters(able)} at most"
-            )
-            return Refusal(message, at="right", origin=position, note="defined here")
-    return cache
+        hint = f"{letters(cache).replace(place, TOKENS)} would do" if TOKENS in counted else ""
+        return Refusal(message, hint, at="operand", origin=name, note="defined here")
+    return _beside(operation, tuple(position), kept, dims) or cache
 
 
 def _renamed(operation: Layer, lead: tuple[str, ...]) -> tuple[str, ...] | Refusal:
     old, new = operation.dims
-    lacking = _lacking(operation, lead, (old,))
-    if lacking:
-        return lacking
+    refused = lacking(operation.lead, lead, (old,))
+    if refused:
+        return refused
     if new in lead:
         message = f"{operation.lead} of {letters(lead)} has a dim {new} already"
         return Refusal(message, at="dims", origin=operation.lead, note="defined here")
@@ -150,14 +151,18 @@ def _renamed(operation: Layer, lead: tuple[str, ...]) -> tuple[str, ...] | Refus
 
 def _looked_up(operation: Layer, dims: Mapping[str, tuple[str, ...]]) -> tuple[str, ...] | Refusal:
     ids, (row,) = str(operation.operands[1]), operation.dims
-    lacking = _lacking(operation, dims[operation.lead], (row,))
-    if lacking:
-        return lacking
+    refused = lacking(operation.lead, dims[operation.lead], (row,))
+    if refused:
+        return refused
     if row in dims[ids]:
-        message = f"{ids} has the dim {row} itself; what it holds are the numbers of {row}"
-        return Refusal(message, at="right", origin=ids, note="defined here")
+        message = f"{ids} has the dim {row}; ids say where along {row}, and have other dims"
+        return Refusal(message, at="operand", origin=ids, note="defined here")
     rest = tuple(d for d in dims[operation.lead] if d != row)
-    return tuple(dict.fromkeys(dims[ids] + rest))
+    shared = tuple(d for d in rest if d in dims[ids])
+    if shared:
+        message = f"{ids} has the {named(shared)} of {operation.lead}; a row is looked up whole"
+        return Refusal(message, at="operand", origin=ids, note="defined here")
+    return (*dims[ids], *rest)
 
 
 # Layouts.
@@ -184,6 +189,23 @@ def one_hot(ids: Held, row: str) -> Held:
     return Held(ids.name, shape, ids.dtype)
 
 
+def ids_refused(table: Held, ids: Held) -> tuple[Refusal, ...]:
+    """Why no chip has an id and the row of it: one is split where the other is split otherwise."""
+    refusals = []
+    for dim in ids.shape:
+        met = tuple(a for a in dim.axes if table.shape.place(a) not in {None, dim.name})
+        if met:
+            there = table.shape.place(met[0])
+            message = (
+                f"{ids.name} is split over {letters(met)} on {dim.name} and {table.name} on "
+                f"{there}: no chip holds {dim.name} and {there} of the same place"
+            )
+            hint = f"add before it:  {gathered(ids, dim.axes[dim.axes.index(met[0]) :])}"
+            note = f"{dim.name} is split over {letters(met)} here"
+            refusals.append(Refusal(message, hint, at="operand", origin=ids.name, note=note))
+    return tuple(refusals)
+
+
 def _lead_refused(operation: Layer, lead: Held) -> list[Refusal]:
     shape = lead.shape
     linear = operation.kind in LINEAR and shape.reduction == "sum"
@@ -195,51 +217,46 @@ def _lead_refused(operation: Layer, lead: Held) -> list[Refusal]:
 
 def _not_whole(operation: Layer, lead: Held, dim: str) -> Refusal:
     axes = lead.shape.split(dim)
+    what = f"rope turns pairs of {dim}" if operation.kind == "rope" else spelled(operation)
+    if operation.kind != "rope":
+        what += f" needs all of {dim} on a chip"
+    message = f"{what}, and {lead.name} is split over {letters(axes)} there"
     hint = f"add before it:  {gathered(lead, axes)}"
-    if operation.kind == "rope":
-        message = f"rope turns pairs of {dim}, and {lead.name} is split over {letters(axes)} there"
-    else:
-        message = (
-            f"{operation.kind}[{dim}] needs all of {dim} on a chip, and {lead.name} is split over "
-            f"{letters(axes)} there"
-        )
-        hint += (
-            f"; or spell it out: {_steps(operation)}, each reduced by all-reduce({letters(axes)})"
-        )
-    return Refusal(message, hint, at="left", origin=lead.name, note="held so here")
-
-
-def _steps(operation: Layer) -> str:
-    (dim,) = operation.dims
-    return {
-        "softmax": f"max[{dim}] and sum[{dim}] of the exponentials",
-        "rmsnorm": f"mean[{dim}] of the squares",
-        "layernorm": f"mean[{dim}] of it and of the squares",
-    }[operation.kind]
+    steps = longhand(operation, lead)
+    if steps:
+        hint += f"\nor write in its place:\n{steps}"
+    return Refusal(message, hint, at="operand", origin=lead.name, note="held so here")
 
 
 def _follower_refused(operation: Layer, lead: Held, other: Held) -> list[Refusal]:
     """Why an operand does not have the part that the leading one takes of it."""
     if other.shape.partial:
         return [unreduced(other, operation.kind)]
+    more = {dim.name: _beyond(dim.axes, lead.shape.split(dim.name)) for dim in other.shape}
+    hint = f"add before it:  {gathered(other, tuple(a for axes in more.values() for a in axes))}"
     refusals = []
     for dim in other.shape:
-        theirs = lead.shape.split(dim.name)
-        if dim.axes != theirs[: len(dim.axes)]:
-            more = dim.axes[_common(dim.axes, theirs) :]
-            held = f"over {letters(theirs)}" if theirs else "not"
-            message = (
-                f"{other.name} is split over {letters(dim.axes)} on {dim.name}, {lead.name} {held} "
-                f"there: {operation.kind} needs of {other.name} at least the part that {lead.name} "
-                "has"
-            )
-            hint = f"add before it:  {gathered(other, more)}"
+        if more[dim.name]:
+            message = _too_little(operation, lead, other, dim)
             note = f"{dim.name} is split over {letters(dim.axes)} here"
-            refusals.append(Refusal(message, hint, at="right", origin=other.name, note=note))
+            refusals.append(Refusal(message, hint, at="operand", origin=other.name, note=note))
     return refusals
 
 
-def _common(one: tuple[str, ...], other: tuple[str, ...]) -> int:
-    """How many axes two lists begin with alike."""
-    pairs = zip(one, other, strict=False)
-    return next((i for i, (a, b) in enumerate(pairs) if a != b), min(len(one), len(other)))
+def _too_little(operation: Layer, lead: Held, other: Held, dim: Dim) -> str:
+    over, theirs = letters(dim.axes), letters(lead.shape.split(dim.name))
+    if dim.name not in lead.shape:
+        needs = f"{operation.kind} needs all of {dim.name} on a chip"
+        return f"{needs}, and {other.name} is split over {over} there"
+    there = f"over {theirs}" if theirs else "not"
+    return (
+        f"{dim.name} is split over {over} in {other.name} and {there} in {lead.name}: a chip needs "
+        f"all of {other.name} that goes with its part of {lead.name}"
+    )
+
+
+def _beyond(axes: tuple[str, ...], lead: tuple[str, ...]) -> tuple[str, ...]:
+    """What of a list of axes is not what the leading list begins with."""
+    pairs = zip(axes, lead, strict=False)
+    same = next((i for i, (a, b) in enumerate(pairs) if a != b), min(len(axes), len(lead)))
+    return axes[same:]

@@ -16,9 +16,10 @@ from lark import Lark, Token, Tree, UnexpectedInput
 from lark.tree import Meta
 
 from layoutc.dsl import syntax
-from layoutc.dsl.complain import Stumble, complain
+from layoutc.dsl.complain import complain
 from layoutc.dsl.errors import START, Diagnostic, Span, source_lines
 from layoutc.dsl.shape import Dim, Hole, Reduction, Shape
+from layoutc.dsl.stumble import Stumble
 
 MOST_STATEMENTS = 2_000
 """What happens many times is a `repeat`, so no program that a person reads has so many."""

@@ -10,6 +10,7 @@ from collections.abc import Iterable, Mapping
 
 from layoutc.dsl.columns import Row, align
 from layoutc.dsl.dtypes import derived_dtype
+from layoutc.dsl.layer import spelled
 from layoutc.dsl.operation import (
     Apply,
     Arithmetic,
@@ -26,7 +27,7 @@ from layoutc.dsl.operation import (
 from layoutc.dsl.program import Axis, Declare, Define, Dtype, Phase, Program, Repeat
 from layoutc.dsl.refusal import letters
 from layoutc.dsl.shape import Shape
-from layoutc.dsl.words import CONSTANTS, number
+from layoutc.dsl.words import number
 
 
 def print_program(program: Program) -> str:
@@ -73,15 +74,7 @@ def print_operation(operation: Operation) -> str:
         case Move(kind, axes, operand):
             return f"{kind}({letters(axes)}) {operand}"
         case Layer():
-            return _layer(operation)
-
-
-def _layer(operation: Layer) -> str:
-    arrow = " -> " if operation.kind == "rename" else ", "
-    inside = arrow.join(operation.dims)
-    if operation.constant is not None:
-        inside += f", {CONSTANTS[operation.kind]}={operation.constant.text}"
-    return f"{operation.kind}[{inside}]({', '.join(map(_operand, operation.operands))})"
+            return spelled(operation)
 
 
 def print_shape(shape: Shape, mesh_order: Iterable[str] = ()) -> str:

@@ -13,7 +13,7 @@ from typing import Literal
 from layoutc.dsl.program import Dtype
 from layoutc.dsl.shape import Shape
 
-Place = Literal["statement", "annotation", "left", "right", "axes", "dims"]
+Place = Literal["statement", "annotation", "operand", "axes", "dims"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,7 +30,8 @@ class Refusal:
     """One reason why a statement does not hold.
 
     `at` is the part of the statement to underline; `origin`, where set, is the operand whose
-    definition is the second place, and `note` what to say there; `hint` is the fix.
+    definition is the second place, and `note` what to say there; at "operand" it is that operand
+    itself that is underlined. `hint` is the fix.
     """
 
     message: str
@@ -43,6 +44,21 @@ class Refusal:
 def letters(axes: Iterable[str]) -> str:
     """Axes as the notation writes them: "yz"."""
     return "".join(axes)
+
+
+def named(names: Iterable[str]) -> str:
+    """Dims in a sentence: "dim E", "dims K, G and Q"."""
+    *rest, last = names
+    return f"dims {', '.join(rest)} and {last}" if rest else f"dim {last}"
+
+
+def lacking(name: str, has: tuple[str, ...], wanted: tuple[str, ...]) -> Refusal | None:
+    """The refusal of an operand that lacks dims of the brackets; None if it has them all."""
+    strange = tuple(d for d in wanted if d not in has)
+    if not strange:
+        return None
+    message = f"{name} has no {named(strange)}; its dims are {letters(has)}"
+    return Refusal(message, at="dims", origin=name, note="defined here")
 
 
 def scattered(operand: Held, axes: tuple[str, ...]) -> str:

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from layoutc.dsl.dims import result_dims
-from layoutc.dsl.layer import layer_layout, one_hot
+from layoutc.dsl.layer import ids_refused, layer_layout, one_hot
 from layoutc.dsl.moves import Verdict, move
 from layoutc.dsl.operation import (
     Apply,
@@ -96,7 +96,8 @@ def _layout(
         case Move():
             return move(operation, operands[operation.operand], written)
         case Layer("embed", (row,), (table, ids)):
-            return _product(one_hot(operands[str(ids)], row), operands[str(table)], dims)
+            one, other = operands[str(table)], operands[str(ids)]
+            return ids_refused(one, other) or _product(one, one_hot(other, row), dims)
         case Layer():
             return layer_layout(operation, operands)
 

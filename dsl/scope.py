@@ -84,6 +84,8 @@ class Scope:
             return None
         elif word.text in self.spent:
             now = self.spent[word.text]
+            while now.name in self.spent:
+                now = self.spent[now.name]
             message = f"{word.text} was written to: it is {now.name} from there on"
             self.header.refuse(message, word.span, f"write {now.name}", (now.span, "written here"))
         return found

@@ -9,7 +9,7 @@ from layoutc.dsl.errors import Span
 from layoutc.dsl.filling import hopeless, no_sum
 from layoutc.dsl.header import read_dtype
 from layoutc.dsl.layouts import read_shape
-from layoutc.dsl.operation import Operation, Product, operands
+from layoutc.dsl.operation import Layer, Operation, Product, operands
 from layoutc.dsl.program import Declare, Define, Dtype, Type
 from layoutc.dsl.reading import operand_words, read_operation
 from layoutc.dsl.refusal import Held, Refusal
@@ -128,7 +128,9 @@ def _result(
     if isinstance(verdict, Shape):
         return Type(verdict, dtype)
     for refusal in verdict:
-        _say(refusal, line, scope)
+        # An operand of another dtype is another than was meant: its dims are no second mistake.
+        if wrong is None or (refusal.at, refusal.origin) != ("operand", wrong.origin):
+            _say(refusal, line, scope)
     return Type(written, dtype) if written else None
 
 
@@ -148,7 +150,8 @@ def _with_holes(
 
 def _because(operation: Operation, held: dict[str, Held], result: Type) -> str:
     """Why a product is partial: "E is split over x in both operands"."""
-    if not isinstance(operation, Product):
+    lookup = isinstance(operation, Layer) and operation.kind == "embed"
+    if not isinstance(operation, Product) and not lookup:
         return ""
     said = []
     for axis in result.shape.partial:
@@ -181,11 +184,10 @@ def _place(refusal: Refusal, line: syntax.DefineLine) -> Span:
         case "axes" if isinstance(text, syntax.Moving):
             return text.axes_span
         case "dims" if isinstance(text, syntax.Call) and text.arguments:
-            return text.arguments[0].span.to(text.arguments[-1].span)
-        case "left":
-            return operand_words(text)[0].span
-        case "right":
-            return operand_words(text)[-1].span
+            return text.brackets
+        case "operand":
+            words = operand_words(text)
+            return next(word.span for word in words if word.text == refusal.origin)
         case _:
             return text.span
 

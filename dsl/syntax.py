@@ -101,6 +101,12 @@ class Call(NamedTuple):
     operands: tuple[Operand, ...]
     span: Span
 
+    @property
+    def brackets(self) -> Span:
+        """Where the dims in brackets stand; the function's name where there are none."""
+        dims = [argument.span for argument in self.arguments if argument.key.text.isupper()]
+        return dims[0].to(dims[-1]) if dims else self.function.span
+
 
 class Moving(NamedTuple):
     """`all-gather(yz) x`; `axes_span` is what stands between the parentheses."""

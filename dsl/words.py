@@ -64,4 +64,4 @@ def number(text: str) -> str | None:
     if value in (float("inf"), float("-inf")):
         return None
     whole = value.is_integer() and abs(value) < 2**53
-    return str(int(value)) if whole else repr(value)
+    return str(int(value)) if whole else repr(value).replace("e-0", "e-").replace("e+", "e")

@@ -95,11 +95,11 @@ def test_layouts_that_follow(text: str, shape: str) -> None:
         ("q = sum(h)", 5, "sum says over which dims, in brackets"),
         ("q = sum[E](h)", 9, "h has no dim E; its dims are BLF"),
         ("q = sum[B, B](h)", 12, "dim B stands twice in sum"),
+        ("q = sum[B, L](w_in)", 9, "w_in has no dims B and L; its dims are EF"),
         ("q = sum[B, L, F](h)", 9, "sum[B, L, F](h) leaves no dim; at least one remains"),
         ("q = 1 + 2", 5, "at least one operand of an operation is a name"),
         ("q = gelu(2)", 5, "at least one operand of an operation is a name"),
         ("q = h * 1e999", 9, "this number is larger than any float"),
-        ("q = softmax[F](h)", 5, "softmax is not supported yet by layoutc 0.1"),
         # products
         ("q : BE_x = h * bias", 5, "E is a dim of neither h nor bias"),
         (

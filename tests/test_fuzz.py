@@ -17,12 +17,48 @@ from layoutc.dsl.source import decode
 
 SAMPLES = 20_000 if os.environ.get("LAYOUTC_LONG") else 2_000
 EXAMPLES = sorted((Path(__file__).parent.parent / "examples").glob("*.layout"))
+ATTENTION = """\
+dims B=8 L=4 T M=64 E=32 V=64 K=4 G=2 Q=16
+mesh x y z
+phase prefill : B=1 L=64
+phase decode : B=8 L=1 M=128 weight=16
+input ids : BL int32
+input pos : B int32
+weight table : V_xE
+weight g : E
+weight wq : EKGQ!
+weight wk : EKQ!
+e : BLE? = embed[V](table, ids)
+repeat 2 {
+cache kc : BMKQ?
+n = rmsnorm[E, eps=1e-5](e, g)
+m = layernorm[E](n, g, g)
+q : BLKGQ? = m * wq
+k : BLKQ? = m * wk
+q1 = rope[Q, theta=500000](q, pos)
+k1 = rope[Q](k, pos)
+kc1 = write[M](kc, k1, pos)
+r = rename[L -> T](k)
+s : BLKGM? = q1 * kc1
+s1 = scale[Q](s)
+s2 = causal[L, M](s1, pos)
+s3 = valid[M](s2, 12)
+p = softmax[M](s3)
+a : BLKGQ? = p * kc1
+o : BLE? = a * wq
+next e = o
+}
+output e
+"""
+"""Every operation of a Transformer layer, though not as a model has them."""
 PIECES = [
     "(partialsum-x)", "(partialmax-yz)", "?", "!", "_", "_{xy}", "_zy", "{", "}", "repeat 2 {",
     "next x = y", "output y", "dims B=0", "mesh x y", "mesh e=3", "order free", "dtype f32", "=",
     ":", "*", "+ 1", "1e999", "all-reduce(x) h", "slice(z) x", "permute(xy) x", "cast(x)", " f32",
     "sum[B](x)", "max[F](h)", "gelu(x)", "\t", "\r", "\0", "é", "漢", "\u2028", "#", "x", "B", "99",
-    "cache c : BMKQ", "softmax[M](s)", "phase p : B=1", "-", "(", ")", "[", "9" * 30, "B_xB_x",
+    "cache c : BMKQ", "softmax[M](s)", "rename[L -> M](k)", "write[M](kc, k, pos)", "[L, M]",
+    "rope[Q, theta=1](q, 0)", "causal[L, M](s, pos)", " -> ", "eps=1e-6", "int32", "B=4 M=2",
+    "phase p : B=1", "-", "(", ")", "[", "9" * 30, "B_xB_x",
 ]  # fmt: skip
 
 
@@ -65,6 +101,7 @@ def answer(text: str) -> bool:
 def test_mutated_programs() -> None:
     rng = random.Random(1)
     texts = [path.read_text() for path in EXAMPLES]
+    texts += [ATTENTION] * 3
     right = 0
     for _ in range(SAMPLES):
         text = mutate(rng.choice(texts), rng)
@@ -84,7 +121,8 @@ def test_random_bytes() -> None:
 
 def test_random_words() -> None:
     rng = random.Random(3)
-    words = [word for path in EXAMPLES for word in path.read_text().split()] + PIECES
+    texts = [ATTENTION, *(path.read_text() for path in EXAMPLES)]
+    words = [word for text in texts for word in text.split()] + PIECES
     for _ in range(SAMPLES // 4):
         length = rng.randint(1, 60)
         answer("".join(rng.choice(words) + rng.choice(" \n") for _ in range(length)))

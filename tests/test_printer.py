@@ -36,6 +36,16 @@ STATEMENTS = [
     "{n} : BLE(partialsum-yx) = {a} * {b}",
     "{n} : BLE_y = reduce-scatter(y) {a}",
     "{n} = all-reduce(zyx) {a}",
+    "{n} = embed[L]({a}, ids)",
+    "{n} = rmsnorm[E, eps=1e-5]({a}, {b})",
+    "{n} = layernorm[L]({a})",
+    "{n} : BLE f32 = softmax[E]({a})",
+    "{n} = rope[E, theta=5e5]({a}, pos)",
+    "{n} = write[M](c, {a}, 3)",
+    "{n} = scale[M]({a})",
+    "{n} = causal[L, E]({a}, pos)",
+    "{n} = valid[L]({a}, pos)",
+    "{n} = rename[E -> F]({a})",
 ]
 
 
@@ -49,7 +59,8 @@ def programs(draw: st.DrawFn) -> Program:
     """Right programs, explicit or not: statements that the checker refuses are left out."""
     mesh = draw(st.sampled_from(["x y z", "z=2 x=4 y", "z y:why=2 x"]))
     dtype = draw(st.sampled_from(["f32", "bf16"]))
-    text = f"dims B=8 L E=64\nmesh {mesh}\ndtype {dtype}\ninput x : BLE_xz\n"
+    text = f"dims B=8 L E=64 M F=64\nmesh {mesh}\ndtype {dtype}\ninput x : BLE_xz\n"
+    text += "input pos : B int32\ninput ids : M int32\ncache c : BME_x\n"
     text += draw(st.sampled_from(["input v : BLE? f32\n", "input v : BLE_zx f16\n"]))
     names, last = ["x", "v"], "output x\n"
     for i in range(draw(st.integers(1, 6))):
@@ -166,6 +177,13 @@ output y -> x, s
 
 def test_the_canonical_spelling() -> None:
     assert format_file(parse(MESSY, "m.layout")) == NEAT
+
+
+def test_what_stands_in_brackets_is_spelled_in_one_way() -> None:
+    text = "a=rename[L->M](k)\nb = rope[theta=5e5,Q]( q,007 )\nc = rmsnorm[ E,eps=0.0000010 ](x)\n"
+    assert format_file(parse(text, "m.layout")) == (
+        "a = rename[L -> M](k)\nb = rope[Q, theta=500000](q, 7)\nc = rmsnorm[E, eps=1e-6](x)\n"
+    )
 
 
 def test_formatting_twice_changes_nothing() -> None:
