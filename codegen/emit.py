@@ -12,12 +12,14 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from math import prod
 
-from layoutc.codegen import body, copied, spell, tables
+from layoutc.codegen import body, copied, handing, spell, tables
+from layoutc.codegen.handing import Handing
 from layoutc.codegen.layouts import AxisNames
 from layoutc.codegen.names import function_name, identifier
 from layoutc.codegen.padding import padded
 from layoutc.codegen.tables import Passes, spec
 from layoutc.codegen.tree import Call, Expr, Literal, Name, Tuple
+from layoutc.dsl.handing import HandOver
 from layoutc.dsl.program import Program
 
 HELPERS = {
@@ -28,6 +30,7 @@ HELPERS = {
     "masked": ("useful", "masked"),
     "used_share": ("useful", "used_share"),
     "unpadded": ("useful", "unpadded", "zeros_in_padding"),
+    "placed": ("placed",),
 }
 """What is copied where a function calls it, with what it takes."""
 HEAD = '''"""{name} on the mesh {mesh}: a program for {chips} chips, each step spelled out.
@@ -54,13 +57,19 @@ TAIL = """if __name__ == "__main__":
 """
 
 
-def emit(program: Program | Sequence[Program], mesh: Mapping[str, int]) -> str:
+def emit(
+    program: Program | Sequence[Program],
+    mesh: Mapping[str, int],
+    hand_overs: Sequence[HandOver] = (),
+) -> str:
     """The module's text, of a program or of one for each phase. `mesh` has each axis' size.
 
-    The programs are explicit, all their dims have sizes, and their weights are held alike.
+    The programs are explicit, all their dims have sizes, and their weights are held alike. Where
+    caches are not, or have other sizes, `hand_overs` bring them from one phase to another.
 
     Raises:
-        ValueError: if a hole or a size is left; the caller has filled them.
+        ValueError: if a hole or a size is left, or a cache is handed over in a layout that can't
+            be put where it is to go; the caller has seen to them.
     """
     passes = (program,) if isinstance(program, Program) else tuple(program)
     for one in passes:
@@ -69,26 +78,28 @@ def emit(program: Program | Sequence[Program], mesh: Mapping[str, int]) -> str:
         if not one.axes:
             raise ValueError(f"{one.name} has no mesh axis")
     axes = AxisNames.of(passes[0].axes)
-    functions = "\n".join(_functions(passes, axes))
+    handings = Handing.all(passes, hand_overs, axes)
+    functions = "\n".join(_functions(passes, axes, handings))
     called = [h for h in HELPERS if re.search(rf"\b{h}\(", functions)]
     helpers = dict.fromkeys(part for helper in called for part in HELPERS[helper])
     sections = [
-        "\n".join(tables.tables(passes, mesh, axes)),
+        "\n".join(tables.tables(passes, mesh, axes, hand_overs)),
         copied.text("Tensor"),
         "\n".join(tables.arguments(passes[0])) + "\n\n" + copied.text("ABSTRACT_MESH"),
         *map(copied.text, helpers),
         functions,
         copied.text("Phase"),
         "\n".join(tables.phases(passes)),
-        *(_zeroed(copied.text(n), n, passes) for n in copied.always()),
+        *_handing_over(handings),
+        *(_decorated(n, passes, handings) for n in copied.always()),
         TAIL,
     ]
     text = "\n\n\n".join(sections)
     return f"{_head(passes, mesh, axes)}\n{copied.imports(text)}\n\n{text}"
 
 
-def _functions(passes: Passes, axes: AxisNames) -> Iterator[str]:
-    """What one chip does in each phase, then the reference, which all phases have."""
+def _functions(passes: Passes, axes: AxisNames, handings: Sequence[Handing]) -> Iterator[str]:
+    """What one chip does in each phase and between them, then the reference of all phases."""
     for program in passes:
         ins = tuple(spec(passes, program, d.name) for d in body.arguments(program))
         outs = tuple(spec(passes, program, n) for n in body.returned(program))
@@ -102,6 +113,8 @@ def _functions(passes: Passes, axes: AxisNames) -> Iterator[str]:
         name = function_name(program, passes)
         yield from spell.statements([body.function(program, name, CHIP, axes, True, decorators)])
         yield from ("", "")
+    for one in handings:
+        yield from (*spell.statements([one.function(passes)]), "", "")
     plain = body.function(passes[0], "reference", REFERENCE, axes, False, _plainly(passes[0]))
     yield from spell.statements([plain])
 
@@ -130,6 +143,18 @@ def _head(passes: Passes, mesh: Mapping[str, int], axes: AxisNames) -> str:
     )
 
 
-def _zeroed(text: str, name: str, passes: Passes) -> str:
-    """What makes arguments puts zeros in their padding, where there is some."""
-    return f"@zeros_in_padding\n{text}" if name == "part" and padded(passes[0]) else text
+def _handing_over(handings: Sequence[Handing]) -> Iterator[str]:
+    """What a module has beside where it hands caches over."""
+    if handings:
+        yield copied.text("HandOver")
+        yield "\n".join(handing.table(handings))
+        yield from map(copied.text, ("with_hand_overs", "handed_over", "numbered", "put"))
+
+
+def _decorated(name: str, passes: Passes, handings: Sequence[Handing]) -> str:
+    """The fixed text of a definition. What makes arguments puts zeros in their padding, where
+    there is some; the script goes on with hand-overs, where there are some."""
+    text = copied.text(name)
+    if name == "part" and padded(passes[0]):
+        return f"@zeros_in_padding\n{text}"
+    return f"@with_hand_overs\n{text}" if name == "main" and handings else text

@@ -22,23 +22,32 @@ Step = tuple[Expr, Shape]
 
 
 def steps(
-    move: Move, operand: Expr, result: Expr, before: Shape, after: Shape, axes: AxisNames
+    move: Move,
+    operand: Expr,
+    result: Expr,
+    before: Shape,
+    after: Shape,
+    axes: AxisNames,
+    leading: int = 0,
 ) -> Iterator[Step]:
-    """The calls that `move` takes: each works on what the one before gave, named `result`."""
+    """The calls that `move` takes: each works on what the one before gave, named `result`.
+
+    In front of the shapes' own dims the values have `leading` others: a stack is moved whole.
+    """
     match move.kind:
         case "all-gather":
-            yield from _all_gather(move, operand, result, before, axes)
+            yield from _all_gather(move, operand, result, before, axes, leading)
         case "all-reduce":
             primitive = "lax.psum" if before.reduction == "sum" else "lax.pmax"
             yield Call(primitive, (operand, axes.one_or_more(move.axes))), after
         case "reduce-scatter":
-            dim, moved = _landing(move, after)
+            dim, moved = _landing(move, after, leading)
             keywords = (("scatter_dimension", Literal(dim)), ("tiled", Literal(True)))
             yield Call("lax.psum_scatter", (operand, axes.one_or_more(moved)), keywords), after
         case "all-to-all":
-            yield _all_to_all(move, operand, before, after, axes), after
+            yield _all_to_all(move, operand, before, after, axes, leading), after
         case "slice":
-            dim, moved = _landing(move, after)
+            dim, moved = _landing(move, after, leading)
             yield own_part(operand, dim, moved, axes), after
         case "permute":
             held, wanted = changed_order(before, after)
@@ -68,11 +77,11 @@ def changed_order(before: Shape, after: Shape) -> tuple[tuple[str, ...], tuple[s
 
 
 def _all_gather(
-    move: Move, operand: Expr, result: Expr, before: Shape, axes: AxisNames
+    move: Move, operand: Expr, result: Expr, before: Shape, axes: AxisNames, leading: int
 ) -> Iterator[Step]:
     # From the last dim on: what is gathered along it need not be copied when those before follow.
     shape = before
-    for number, dim in reversed(list(enumerate(before))):
+    for number, dim in reversed(list(enumerate(before, leading))):
         moved = tuple(a for a in dim.axes if a in move.axes)
         if not moved:
             continue
@@ -86,9 +95,11 @@ def _all_gather(
         operand = result
 
 
-def _all_to_all(move: Move, operand: Expr, before: Shape, after: Shape, axes: AxisNames) -> Expr:
-    source, sent = _landing(move, before)
-    target, wanted = _landing(move, after)
+def _all_to_all(
+    move: Move, operand: Expr, before: Shape, after: Shape, axes: AxisNames, leading: int
+) -> Expr:
+    source, sent = _landing(move, before, leading)
+    target, wanted = _landing(move, after, leading)
     if sent != wanted:
         # Chunk number i of the target goes to the chip at place i of `wanted`.
         args = (operand, Literal(target), axes.all(wanted), axes.all(sent))
@@ -101,9 +112,9 @@ def _all_to_all(move: Move, operand: Expr, before: Shape, after: Shape, axes: Ax
     return Call("lax.all_to_all", (operand, axes.one_or_more(sent)), keywords)
 
 
-def _landing(move: Move, shape: Shape) -> tuple[int, tuple[str, ...]]:
+def _landing(move: Move, shape: Shape, leading: int) -> tuple[int, tuple[str, ...]]:
     """The one dim of `shape` that holds the moved axes, by number, and they in its order."""
-    for number, dim in enumerate(shape):
+    for number, dim in enumerate(shape, leading):
         moved = tuple(a for a in dim.axes if a in move.axes)
         if moved:
             return number, moved

@@ -16,7 +16,7 @@ from layoutc.dsl.program import Program
 
 USED = frozenset(
     {"jax", "jnp", "lax", "float", "product", "own_part", "reorder", "permute"}
-    | {"masked", "used_share"}
+    | {"masked", "used_share", "placed", "place"}
     | {"block", "carry", "weights", "dtype"}
 )
 """What stands in the emitted functions beside the program's own names."""

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from fractions import Fraction
 from math import ceil, lcm, prod
 
 from layoutc.codegen.body import stacks
 from layoutc.codegen.padding import padded
+from layoutc.dsl.handing import HandOver
 from layoutc.dsl.operation import Apply, Cast, Hold, Move, Product
 from layoutc.dsl.program import Define, Program
 
@@ -21,30 +22,54 @@ REPETITIONS = 2
 """What a count is shrunk to: enough for one repetition to start from another's result."""
 
 
-def multiples(program: Program, mesh: Mapping[str, int]) -> dict[str, int]:
-    """For each dim, the number that its size is a multiple of: all its splits divide it."""
+def multiples(
+    program: Program, mesh: Mapping[str, int], hand_overs: Sequence[HandOver] = ()
+) -> dict[str, int]:
+    """For each dim, the number that its size is a multiple of: all its splits divide it.
+
+    They are those of a phase, and of what hands its caches over.
+    """
+    phase = program.phase.name
+    programs = (program, *(one.program for one in hand_overs if one.source == phase))
     parts = dict.fromkeys(program.dims, 1)
-    for type_ in program.types.values():
+    for type_ in (held for one in programs for held in one.types.values()):
         for dim in type_.shape:
             parts[dim.name] = lcm(parts[dim.name], prod(mesh[a] for a in dim.axes))
     return parts
 
 
-def small(passes: Sequence[Program], mesh: Mapping[str, int]) -> list[dict[str, int]]:
+def small(
+    passes: Sequence[Program], mesh: Mapping[str, int], hand_overs: Sequence[HandOver] = ()
+) -> list[dict[str, int]]:
     """Sizes for each phase that run in seconds on simulated devices; never above its own.
 
-    What all phases have in common, the dims of weights, is of one size in all.
+    What all phases have in common, the dims of weights, is of one size in all. Where a cache is
+    handed over to one of more places, there are more.
     """
-    parts = [multiples(program, mesh) for program in passes]
+    parts = [multiples(program, mesh, hand_overs) for program in passes]
     joint = {dim: lcm(*(p[dim] for p in parts)) for dim in passes[0].dims}
     counts = stacks(passes[0]).values()
     repeat = {"repeat": min(REPETITIONS, *counts)} if counts else {}
-    return [{**_small(program, joint), **repeat} for program in passes]
+    handed = {name for one in hand_overs for name, _ in one.caches()}
+    dims = {dim for name in handed for dim in passes[0].types[name].shape.names}
+    ranked = [_ranks(program, passes, dims) for program in passes]
+    return [
+        {**_small(program, joint, ranks), **repeat}
+        for program, ranks in zip(passes, ranked, strict=True)
+    ]
 
 
-def _small(program: Program, parts: Mapping[str, int]) -> dict[str, int]:
+def _ranks(program: Program, passes: Sequence[Program], dims: Iterable[str]) -> dict[str, int]:
+    """For each of the dims, how many sizes the phases have of it up to the program's own."""
+    own = program.sizes
+    return {d: len({p.sizes[d] for p in passes if p.sizes[d] <= own[d]}) for d in dims}
+
+
+def _small(program: Program, parts: Mapping[str, int], ranks: Mapping[str, int]) -> dict[str, int]:
     own, padding = program.dims, padded(program)
-    sizes = {dim: PER_CHIP * n if n > 1 else WHOLE for dim, n in parts.items()}
+    sizes = {
+        dim: (PER_CHIP * n if n > 1 else WHOLE) * ranks.get(dim, 1) for dim, n in parts.items()
+    }
     for dim, (used, places) in padding.items():
         # As many that, what is used being rounded up, one is left for padding.
         least = ceil(Fraction(places, places - used))

@@ -136,28 +136,47 @@ def _target(target: Expr) -> str:
 
 
 def _broken(prefix: str, value: Expr, depth: int) -> list[str]:
-    """`prefix value` on one line if it fits, else with one argument to a line."""
+    """`prefix value` on one line if it fits, else with one argument to a line, likewise."""
     pad = INDENT * depth
     flat = f"{pad}{prefix}{expression(value)}"
     if len(flat) <= WIDTH:
         return [flat]
     match value:
-        case Call(function, _, _):
-            opening, inner, closing = f"{function}(", _arguments(value), ")"
+        case Call(function, args, keywords):
+            opening, inner, closing = f"{function}(", _parts(args, keywords), ")"
         case Tuple(items):
-            opening, inner, closing = "(", [expression(i) for i in items], ")"
-        case Method(Call(function, _, _) as call, name, args):
-            tail = ", ".join(map(expression, args))
-            opening, inner, closing = f"{function}(", _arguments(call), f").{name}({tail})"
+            opening, inner, closing = "(", _parts(items), ")"
+        case Method(Call(function, args, keywords), name, rest):
+            tail = ", ".join(map(expression, rest))
+            opening, inner, closing = f"{function}(", _parts(args, keywords), f").{name}({tail})"
         case _:
-            opening, inner, closing = "(", [expression(value)], ")"
-            return [f"{pad}{prefix}(", *(f"{pad}{INDENT}{i}" for i in inner), f"{pad})"]
-    return [f"{pad}{prefix}{opening}", *(f"{pad}{INDENT}{i}," for i in inner), f"{pad}{closing}"]
+            return [f"{pad}{prefix}(", f"{pad}{INDENT}{expression(value)}", f"{pad})"]
+    lines = [_listed(key, part, depth + 1) for key, part in inner]
+    return [
+        f"{pad}{prefix}{opening}",
+        *(line for part in lines for line in part),
+        f"{pad}{closing}",
+    ]
+
+
+def _parts(
+    args: Iterable[Expr], keywords: Iterable[tuple[str, Expr]] = ()
+) -> list[tuple[str, Expr]]:
+    """What stands between brackets, each with what stands in front of it."""
+    return [*(("", arg) for arg in args), *((f"{key}=", value) for key, value in keywords)]
+
+
+def _listed(prefix: str, value: Expr, depth: int) -> list[str]:
+    """An argument on lines of its own. Only a list in it is broken: no expression is."""
+    if isinstance(value, Call | Tuple):
+        lines = _broken(prefix, value, depth)
+    else:
+        lines = [f"{INDENT * depth}{prefix}{expression(value)}"]
+    return [*lines[:-1], f"{lines[-1]},"]
 
 
 def _arguments(call: Call) -> list[str]:
-    keywords = [f"{key}={expression(value)}" for key, value in call.keywords]
-    return [*map(expression, call.args), *keywords]
+    return [f"{key}{expression(value)}" for key, value in _parts(call.args, call.keywords)]
 
 
 def _tight(expr: Expr) -> str:

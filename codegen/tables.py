@@ -13,6 +13,7 @@ from layoutc.codegen.names import function_name
 from layoutc.codegen.operations import JAX_DTYPES
 from layoutc.codegen.padding import padded
 from layoutc.codegen.tree import Call, Expr, Literal, Name, Tuple
+from layoutc.dsl.handing import HandOver
 from layoutc.dsl.program import Dtype, Program
 
 INDENT = "    "
@@ -21,12 +22,14 @@ Passes = Sequence[Program]
 """The explicit program of each phase; of the only one, where there is one."""
 
 
-def tables(passes: Passes, mesh: Mapping[str, int], axes: AxisNames) -> Iterator[str]:
+def tables(
+    passes: Passes, mesh: Mapping[str, int], axes: AxisNames, hand_overs: Sequence[HandOver]
+) -> Iterator[str]:
     program = passes[0]
     yield _table("MESH", {axes.labels[a.name]: mesh[a.name] for a in program.axes})
-    small = sizes.small(passes, mesh)
+    small = sizes.small(passes, mesh, hand_overs)
     yield from _by_phase("DIMS", passes, [one.sizes for one in passes])
-    parts = [sizes.multiples(one, mesh) for one in passes]
+    parts = [sizes.multiples(one, mesh, hand_overs) for one in passes]
     yield from _by_phase("PARTS", passes, parts, "  # what a dim is a multiple of")
     yield from _by_phase("SMALL", passes, small, "  # for simulated devices")
     if padded(program):

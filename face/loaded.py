@@ -91,6 +91,24 @@ class Loaded:
         return self.functions[self.phase]
 
     @property
+    def hand_over(self) -> Callable[..., Any]:
+        """The jitted function that puts this phase's caches into those of the next.
+
+        It takes them, then the next phase's, whose memory it writes over, then, where the next
+        phase has more places of another dim than the context, the first that is filled; it
+        returns the next phase's caches.
+
+        Raises:
+            WrongCall: no caches go on from this phase.
+        """
+        between = vars(self.module).get("HAND_OVERS", {}).values()
+        found = next((one.run for one in between if one.source == self.phase), None)
+        if found is None:
+            raise WrongCall(f"no caches are handed over from {self.phase} to another phase")
+        function: Callable[..., Any] = found
+        return function
+
+    @property
     def reference(self) -> Callable[..., Any]:
         """The same on whole arrays."""
         found: Callable[..., Any] = self.module.reference

@@ -11,9 +11,10 @@ Solver and code generator are imported when they are first needed: `check` must 
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from functools import partial
 from math import prod
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -185,28 +186,36 @@ def emitted(plan: Plan) -> str:
 
     if not plan.mesh:
         raise WrongCall(f"{plan.name} has no mesh to run on; give it one:  mesh x")
-    return emit([one.program for one in plan.passes], plan.mesh)
+    return emit([one.program for one in plan.passes], plan.mesh, plan.hand_overs)
 
 
 def verified(plan: Plan, run: bool = True) -> dict[str, Verdict | Refused]:
-    """For each phase the emitted program held against the plan, or what JAX does not take in it.
+    """For each phase, and each hand-over ("prefill -> decode"), the emitted program held against
+    the plan, or what JAX does not take in it.
 
     Raises:
         WrongCall: there are too many chips to simulate.
     """
     from layoutc.codegen.names import function_name
+    from layoutc.codegen.verify.handing import Module, verify_hand_over
     from layoutc.codegen.verify.verdict import MOST_DEVICES, Refused, TooManyChips, verify
 
-    def one(part: Pass) -> Verdict | Refused:
-        called = function_name(part.program, programs)
+    def found(verdict: Callable[[], Verdict]) -> Verdict | Refused:
         try:
-            return verify(part, source, called, run)
+            return verdict()
         except Refused as refused:
             return refused
 
-    source, programs = emitted(plan), [part.program for part in plan.passes]
+    def phase(part: Pass) -> Verdict:
+        return verify(part, source, function_name(part.program, programs), run)
+
+    source, programs = emitted(plan), tuple(part.program for part in plan.passes)
+    made = Module(programs, plan.mesh, plan.hand_overs)
     try:
-        return {part.phase: one(part) for part in plan.passes}
+        return {part.phase: found(partial(phase, part)) for part in plan.passes} | {
+            str(one): found(partial(verify_hand_over, made, number, source, run))
+            for number, one in enumerate(plan.hand_overs)
+        }
     except TooManyChips:
         raise WrongCall(
             f"--chips {plan.chips:,}: there are fewer devices, and more than {MOST_DEVICES:,} "

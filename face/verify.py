@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING
 
 from layoutc.document import Document
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from layoutc.codegen.verify.account import Memory
     from layoutc.codegen.verify.match import Row
     from layoutc.codegen.verify.verdict import Refused, Verdict
-    from layoutc.solver.plan import Pass, Plan
+    from layoutc.solver.plan import Plan
 
 
 ASIDE = ("copies that only lay values out anew", "gaps between XLA's buffers")
@@ -22,16 +22,17 @@ ASIDE = ("copies that only lay values out anew", "gaps between XLA's buffers")
 
 
 Found = Mapping[str, "Verdict | Refused"]
-"""What was found of each phase."""
+"""What was found of each phase, and of each hand-over between two, "prefill -> decode"."""
 
 
 def report(plan: Plan, found: Found) -> str:
-    """The whole report, ending in a newline; the phases one after the other."""
-    return "\n".join(_report(part, plan, found[part.phase]) for part in plan.passes)
+    """The whole report, ending in a newline; the phases one after the other, then what is
+    between them."""
+    return "\n".join(_report(name, plan, verdict) for name, verdict in found.items())
 
 
-def _report(part: Pass, plan: Plan, found: Verdict | Refused) -> str:
-    name = plan.name if len(plan.passes) == 1 else f"{plan.name}, {part.phase},"
+def _report(part: str, plan: Plan, found: Verdict | Refused) -> str:
+    name = plan.name if len(plan.passes) == 1 else f"{plan.name}, {part},"
     head = f"{name} on {chips(plan.chips)}, mesh {mesh(plan.mesh)}"
     if isinstance(found, Exception):
         rows = [["refused", said] for said in found.differences]
@@ -39,13 +40,13 @@ def _report(part: Pass, plan: Plan, found: Verdict | Refused) -> str:
     where = "simulated on the CPU" if found.simulated else f"on {found.platform} devices"
     parts = [
         f"{head}: compiled and read, {where}",
-        table(_statements(part, found), right=(3, 4), gap=(2, 1, 1, 3, 3)),
+        table(_statements(plan, found), right=(3, 4), gap=(2, 1, 1, 3, 3)),
         table(list(_findings(found))),
     ]
     return "\n\n".join(parts) + "\n"
 
 
-def _statements(plan: Pass, verdict: Verdict) -> Rows:
+def _statements(plan: Plan, verdict: Verdict) -> Rows:
     """The statements that move something, and what a chip receives by each."""
     if not verdict.matched.rows:
         return [["", "no statement moves anything"]]
@@ -71,11 +72,13 @@ def _findings(verdict: Verdict) -> Iterator[list[str]]:
     values, memory = verdict.values, verdict.memory
     if values:
         sizes = " ".join(f"{d}={n}" for d, n in values.sizes.items())
-        against = f"against the reference, at {sizes}; up to {values.tolerance:.0e} is rounding"
-        yield ["values", f"error {values.error:.1e} {against}"]
+        allowed = (
+            f"up to {values.tolerance:.0e} is rounding" if values.tolerance else "none is rounding"
+        )
+        yield ["values", f"error {values.error:.1e} against the reference, at {sizes}; {allowed}"]
     else:
         yield ["values", "not run"]
-    yield ["weights", _both(memory.predicted_stored, memory.stored, exact=memory.exact)]
+    yield [memory.what, _both(memory.predicted_stored, memory.stored, exact=memory.exact)]
     yield ["peak memory", _peak(memory)]
     for what, names in _recognised(verdict).items():
         yield ["recognised", f"{what} ({', '.join(names)})"]
@@ -109,14 +112,14 @@ def _recognised(verdict: Verdict) -> dict[str, list[str]]:
 
 
 def differences(found: Found) -> list[str]:
-    """A sentence for each thing that is not as it was predicted, in any phase."""
+    """A sentence for each thing that is not as it was predicted, in any phase or between two."""
     if len(found) == 1:
         return [said for verdict in found.values() for said in differences_of(verdict)]
     return [f"{phase}: {d}" for phase, verdict in found.items() for d in differences_of(verdict)]
 
 
 def differences_of(verdict: Verdict | Refused) -> list[str]:
-    """The same for one phase."""
+    """The same for one of them."""
     if isinstance(verdict, Exception):
         return list(verdict.differences)
     memory = verdict.memory
@@ -128,7 +131,7 @@ def differences_of(verdict: Verdict | Refused) -> list[str]:
         where = verdict.values.first or "values"
         found.append(f"{where}: error {verdict.values.error:.1e} against the reference")
     if not memory.exact:
-        found.append(f"weights: {_both(memory.predicted_stored, memory.stored)}")
+        found.append(f"{memory.what}: {_both(memory.predicted_stored, memory.stored)}")
     if not memory.close:
         found.append(f"peak memory: {_both(memory.predicted_peak, memory.peak)}")
     return list(dict.fromkeys(found))
@@ -148,15 +151,16 @@ def document(plan: Plan, found: Found) -> Document:
         "equal": len(verdicts) == len(found) and all(v.equal for v in verdicts.values()),
         "max_error": max(errors) if errors else None,
         "differences": differences(found),
-        "phases": {
-            part.phase: _phase(part, verdicts[part.phase])
-            for part in plan.passes
-            if part.phase in verdicts
-        },
+        "phases": _all(plan, [part.phase for part in plan.passes], verdicts),
+        "hand_overs": _all(plan, map(str, plan.hand_overs), verdicts),
     }
 
 
-def _phase(plan: Pass, verdict: Verdict) -> Document:
+def _all(plan: Plan, names: Iterable[str], verdicts: Mapping[str, Verdict]) -> Document:
+    return {name: _one(plan, verdicts[name]) for name in names if name in verdicts}
+
+
+def _one(plan: Plan, verdict: Verdict) -> Document:
     memory = verdict.memory
     return {
         "collectives": [_collective(plan, row) for row in verdict.matched.rows],
@@ -172,7 +176,7 @@ def _phase(plan: Pass, verdict: Verdict) -> Document:
     }
 
 
-def _collective(plan: Pass, row: Row) -> Document:
+def _collective(plan: Plan, row: Row) -> Document:
     move = row.expected.move
     return {
         "statement": _statement(plan, row),
@@ -186,5 +190,6 @@ def _collective(plan: Pass, row: Row) -> Document:
     }
 
 
-def _statement(plan: Pass, row: Row) -> str:
-    return print_statement(row.expected.define, tuple(axis.name for axis in plan.program.axes))
+def _statement(plan: Plan, row: Row) -> str:
+    axes = plan.passes[0].program.axes
+    return print_statement(row.expected.define, tuple(axis.name for axis in axes))

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from math import prod
 
+from layoutc.dsl.handing import HandOver
 from layoutc.dsl.program import Program
 from layoutc.solver.asked import Minimize
 from layoutc.solver.machine import Machine
@@ -55,7 +56,8 @@ class Plan:
     `bound` is the proven lower bound of what was minimised, in seconds: of all passes, or of their
     communication. `runner_up` is the best mesh that is worse, if there is one; `ties` are those
     that are as good, but for axes renamed. `stood` says that the program was explicit: its layouts
-    stood, and only the mesh was sought.
+    stood, and only the mesh was sought. `hand_overs` bring caches from each phase to the next that
+    holds them otherwise.
     """
 
     passes: tuple[Pass, ...]
@@ -67,6 +69,7 @@ class Plan:
     runner_up: Alternative | None = None
     stood: bool = False
     ties: tuple[Mesh, ...] = ()
+    hand_overs: tuple[HandOver, ...] = ()
 
     @property
     def name(self) -> str:

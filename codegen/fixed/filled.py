@@ -51,6 +51,20 @@ def program(*arrays: jax.Array) -> Any:
 PHASES = {"main": Phase(program, {"B": 1}, {"B": 1}, {"B": 1}, {"x": P("x")})}
 
 
+class HandOver(NamedTuple):
+    """What brings the caches of one phase to where another has its own."""
+
+    run: Callable[..., Any]
+    source: str
+    target: str
+    caches: tuple[str, ...]
+    placed: str  # the dims that are filled from a place on that is given
+    filled: str  # those that are filled from the start
+
+
+HAND_OVERS: dict[str, HandOver] = {}
+
+
 def reference(*arrays: Any) -> Any:
     return arrays
 

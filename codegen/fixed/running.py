@@ -26,7 +26,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     differs = 0
     for name, phase in PHASES.items():
         said = f"{name}: " if len(PHASES) > 1 else ""
-        sizes = {dim: size for where, dim, size in sorted(flags.set) if where in ("", name)}
+        sizes = asked(flags, name)
         if mesh.devices.flat[0].platform == "cpu":
             sizes = shrunk(phase, sizes, said)
         try:
@@ -81,6 +81,11 @@ def options(argv: Sequence[str] | None) -> argparse.Namespace:
     known = "a TPU slice, Slurm, Open MPI, Kubernetes"
     parser.add_argument("--distributed", action="store_true", help=f"meet the other hosts: {known}")
     return parser.parse_args(argv)
+
+
+def asked(flags: argparse.Namespace, phase: str) -> dict[str, int]:
+    """The sizes that --set gives a phase; what it says of one phase wins."""
+    return {dim: size for where, dim, size in sorted(flags.set) if where in ("", phase)}
 
 
 def shrunk(phase: Phase, sizes: dict[str, int], said: str) -> dict[str, int]:

@@ -30,7 +30,8 @@ NARROW: tuple[Dtype, ...] = ("bf16", "f16", "f8e4m3", "f8e5m2")
 
 @dataclass(frozen=True, slots=True)
 class Memory:
-    """Bytes on one chip. `stored` are weights and caches, `peak` is the most at once.
+    """Bytes on one chip. `stored` are weights and caches, `peak` is the most at once. `what` is
+    stored is said for people.
 
     The peaks are of the program with f32 for its narrow floats where `widened`; what is `aside`
     is not counted in them.
@@ -42,6 +43,7 @@ class Memory:
     peak: int
     aside: Aside
     widened: bool
+    what: str = "weights"
 
     @property
     def exact(self) -> bool:

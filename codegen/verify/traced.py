@@ -7,11 +7,11 @@ as soon as it is made: its extents on one chip, its dtype, the axes over which i
 from __future__ import annotations
 
 import ast
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
+from types import MappingProxyType, ModuleType
 from typing import Any
 
-from layoutc.codegen.compiled import build
 from layoutc.codegen.layouts import AxisNames
 from layoutc.codegen.names import identifier
 from layoutc.codegen.operations import JAX_DTYPES
@@ -23,18 +23,28 @@ HOOK = "_looked_at"
 """No name of the notation begins with an underscore."""
 
 
-def mistyped(source: str, program: Program, mesh: Mapping[str, int]) -> dict[str, str]:
+Called = Callable[[ModuleType], tuple[Callable[..., Any], Sequence[Any]]]
+"""A function of an emitted module and the arguments that it is traced with."""
+
+
+def mistyped(
+    source: str,
+    program: Program,
+    mesh: Mapping[str, int],
+    called: Called,
+    stacks: Mapping[str, int] = MappingProxyType({}),
+) -> dict[str, str]:
     """What is wrong with each value that is not as its notation says, by name.
 
     Empty where all is well. That JAX breaks the tracing off is said elsewhere: here what was made
-    until then is looked at.
+    until then is looked at. `stacks` are the names whose values are stacks of as many.
     """
-    wanted = _Wanted(program, mesh)
-    found = {name: wanted.differs(name, value) for name, value in _values(source, program)}
+    wanted = _Wanted(program, mesh, stacks)
+    found = {name: wanted.differs(name, value) for name, value in _values(source, program, called)}
     return {name: said for name, said in found.items() if said}
 
 
-def _values(source: str, program: Program) -> list[tuple[str, Any]]:
+def _values(source: str, program: Program, called: Called) -> list[tuple[str, Any]]:
     """The values of the function while it is traced, with their names, as far as it comes."""
     import jax
 
@@ -42,9 +52,8 @@ def _values(source: str, program: Program) -> list[tuple[str, Any]]:
     seen: list[tuple[str, Any]] = []
     setattr(module, HOOK, lambda name, value: seen.append((name, jax.typeof(value))))
     with suppress(Exception):
-        phase = program.phase.name
-        arguments = build.arguments(module, module.make_mesh(), phase)
-        jax.eval_shape(module.called(phase).run, *arguments)
+        function, arguments = called(module)
+        jax.eval_shape(function, *arguments)
     return seen
 
 
@@ -62,8 +71,10 @@ def _looked_at(source: str, program: Program) -> str:
 class _Wanted:
     """What each name's value is on a chip, by its notation."""
 
-    def __init__(self, program: Program, mesh: Mapping[str, int]) -> None:
-        self.types, self.mesh = program.types, mesh
+    def __init__(
+        self, program: Program, mesh: Mapping[str, int], stacks: Mapping[str, int]
+    ) -> None:
+        self.types, self.mesh, self.stacks = program.types, mesh, stacks
         self.sizes = {d: size or 0 for d, size in program.dims.items()}
         self.axes = AxisNames.of(program.axes)
 
@@ -72,7 +83,8 @@ class _Wanted:
         type_ = self.types[name]
         over = self.axes.names((*type_.shape.axes, *type_.shape.partial))
         dtype = JAX_DTYPES[type_.dtype].removeprefix("jnp.")
-        wanted = _said(type_.shape.local(self.sizes, self.mesh), dtype, over)
+        stack = (self.stacks[name],) if name in self.stacks else ()
+        wanted = _said((*stack, *type_.shape.local(self.sizes, self.mesh)), dtype, over)
         here = _said(value.shape, value.dtype.name, value.manual_axis_type.varying)
         pairs = [(w, h) for w, h in zip(wanted, here, strict=True) if w != h]
         return (

@@ -15,13 +15,14 @@ from dataclasses import dataclass, replace
 from math import prod
 from pathlib import Path
 from types import ModuleType
+from typing import Any
 
 from layoutc.codegen.compiled import build
 from layoutc.codegen.compiled.collectives import Collective
 from layoutc.codegen.names import identifier
 from layoutc.codegen.run import load
 from layoutc.codegen.verify.account import Memory, account
-from layoutc.codegen.verify.expected import expected
+from layoutc.codegen.verify.expected import Expected, expected
 from layoutc.codegen.verify.lines import statement_lines
 from layoutc.codegen.verify.live import values
 from layoutc.codegen.verify.match import Matched, match
@@ -71,18 +72,22 @@ def verify(plan: Pass, source: str, called: str = "", run: bool = True) -> Verdi
         TooManyChips: there are more chips than devices, and too many to simulate.
         Refused: JAX does not take the text.
     """
-    simulated = _devices(prod(plan.mesh.values()))
+    simulated = devices(prod(plan.mesh.values()))
     if called:
         # From here on the program is called what its function is.
         plan = replace(plan, program=replace(plan.program, name=called))
-    wrong = mistyped(source, plan.program, plan.mesh)
+
+    def traced(module: ModuleType) -> tuple[Callable[..., Any], Sequence[Any]]:
+        arguments = build.arguments(module, module.make_mesh(), plan.phase)
+        return module.called(plan.phase).run, arguments
+
+    wrong = mistyped(source, plan.program, plan.mesh, traced)
     module = load(source, identifier(plan.program.name))
-    with _refusals(module, source, plan.program, wrong):
-        mesh = module.make_mesh()
-        phase = module.called(plan.phase)
-        built = build.build(phase.run, build.arguments(module, mesh, plan.phase))
+    with refusals(module, source, plan.program, wrong):
+        built = build.build(*traced(module))
         found = compare(source, module, plan.program, plan.mesh) if run else None
-    matched = _matcher(plan, module, source)
+    wanted = expected(plan.program, plan.mesh)
+    matched = matcher(wanted, plan.program, plan.mesh, module, source)
     return Verdict(
         mistyped=wrong,
         stated=matched(built.stated, exact=True),
@@ -94,11 +99,16 @@ def verify(plan: Pass, source: str, called: str = "", run: bool = True) -> Verdi
     )
 
 
-def _matcher(plan: Pass, module: ModuleType, source: str) -> Callable[..., Matched]:
-    """Holds collectives against what the plan predicts."""
-    owner = _owners(module, source, plan.program)
-    wanted, known = expected(plan.program, plan.mesh), values(plan.program)
-    return lambda found, exact=False: match(wanted, found, owner, known, plan.mesh, exact)
+def matcher(
+    wanted: Sequence[Expected],
+    program: Program,
+    mesh: Mapping[str, int],
+    module: ModuleType,
+    source: str,
+) -> Callable[..., Matched]:
+    """Holds collectives against what a program predicts."""
+    owner, known = _owners(module, source, program), values(program)
+    return lambda found, exact=False: match(wanted, found, owner, known, mesh, exact)
 
 
 class Refused(Exception):
@@ -113,7 +123,7 @@ class Refused(Exception):
 
 
 @contextmanager
-def _refusals(
+def refusals(
     module: ModuleType, source: str, program: Program, wrong: Mapping[str, str]
 ) -> Iterator[None]:
     """Whatever JAX says of the text leaves as `Refused`, with the statement that it is about."""
@@ -134,8 +144,8 @@ class TooManyChips(Exception):
     """More than there are devices, and more than `MOST_DEVICES`, which can be simulated."""
 
 
-def _devices(chips: int) -> bool:
-    """True if they had to be simulated."""
+def devices(chips: int) -> bool:
+    """Sees to as many devices: true if they had to be simulated. Raises `TooManyChips`."""
     import jax
 
     if jax.device_count() < chips > MOST_DEVICES:
