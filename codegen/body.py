@@ -14,6 +14,7 @@ from layoutc.codegen.layouts import AxisNames
 from layoutc.codegen.names import respelled
 from layoutc.codegen.operations import Spelling, Value, computed, masked
 from layoutc.codegen.padding import Masks, masks, padded
+from layoutc.codegen.scales import Scales, said, scaled_steps
 from layoutc.codegen.tree import (
     Assign,
     Call,
@@ -37,6 +38,7 @@ from layoutc.dsl.operation import (
     Product,
     Reduce,
 )
+from layoutc.dsl.operation import operands as names_of
 from layoutc.dsl.program import Declare, Define, Program, Repeat, Type
 from layoutc.dsl.shape import Shape, whole
 
@@ -49,7 +51,8 @@ class Scope:
     spelled: Mapping[str, str]
     how: Spelling
     sharded: bool
-    carried: frozenset[str] = frozenset()
+    carried: frozenset[str]
+    scales: Scales
     masks: Masks = field(default_factory=Masks)
     aliases: dict[str, str] = field(default_factory=dict)
 
@@ -59,11 +62,13 @@ class Scope:
         carried = frozenset(
             n.carried for item in program.items if isinstance(item, Repeat) for n in item.nexts
         )
+        spelled = respelled(types)
+        scales = Scales.of(program, spelled)
         if not sharded:
             how = Spelling(axes, program.dtype)
-            return cls(types, respelled(types), how, sharded, carried)
+            return cls(types, spelled, how, sharded, carried, scales)
         how = Spelling(axes, program.dtype, frozenset(padded(program)))
-        return cls(types, respelled(types), how, sharded, carried, masks(program))
+        return cls(types, spelled, how, sharded, carried, scales, masks(program))
 
     def name(self, name: str) -> Name:
         return Name(self.spelled[self.aliases.get(name, name)])
@@ -96,8 +101,10 @@ def function(
     scope = Scope.of(program, axes, sharded)
     body = [line for item in program.items for line in _item(item, scope)]
     body.append(Return(results(program, scope)))
-    body = _dtype(program, scope, body) + body
-    parameters = tuple(scope.spelled[d.name] for d in arguments(program))
+    names = [d.name for d in arguments(program)]
+    pairs = _pairs((n for n in names if n not in stacks(program)), scope)
+    body = [*_dtype(program, scope, body), *pairs, *body]
+    parameters = tuple(scope.spelled[n] for n in names)
     return Function(name, parameters, tuple(body), doc, decorators)
 
 
@@ -137,9 +144,19 @@ def _dtype(program: Program, scope: Scope, body: Iterable[Statement]) -> list[St
     """`dtype = x.dtype`, where the body speaks of the default dtype."""
     if not _mentions(body, "dtype"):
         return []
-    held = [d for d in arguments(program) if d.type.dtype == program.dtype]
+    plain = [d for d in arguments(program) if d.name not in scope.scales.dims]
+    held = [d for d in plain if d.type.dtype == program.dtype]
     value = f"{scope.spelled[held[0].name]}.dtype" if held else "DTYPE"
     return [Assign(Name("dtype"), Name(value))]
+
+
+def _pairs(names: Iterable[str], scope: Scope) -> Iterator[Statement]:
+    """`w, w_scales = w` for each int8 weight among the names."""
+    for name in names:
+        if name in scope.scales.dims:
+            target = Tuple((scope.name(name), Name(scope.scales.spelled[name])))
+            note = f"{scope.notation(scope.types[name])}, {said(scope.scales.dims[name])}"
+            yield Assign(target, scope.name(name), note)
 
 
 def _mentions(tree: object, name: str) -> bool:
@@ -180,9 +197,14 @@ def _define(define: Define, scope: Scope, inside: bool) -> Iterator[Statement]:
     if isinstance(operation, Move | Hold):
         yield from _held(define.name, operation, scope, inside)
         return
-    operands = [scope.operand(o) for o in _operands(operation)]
-    value = computed(operation, operands, result, scope.how)
-    yield Assign(scope.name(define.name), value, scope.notation(result))
+    target, operands = scope.name(define.name), [scope.operand(o) for o in _operands(operation)]
+    factors = scope.scales.factors(names_of(operation), result.shape, scope.how.axes)
+    if factors:
+        exact, value = scaled_steps(operation, operands, factors, target, result, scope.how)
+        yield Assign(target, exact)
+    else:
+        value = computed(operation, operands, result, scope.how)
+    yield Assign(target, value, scope.notation(result))
 
 
 def _held(name: str, operation: Move | Hold, scope: Scope, inside: bool) -> Iterator[Statement]:
@@ -237,6 +259,7 @@ def _block(block: Repeat, scope: Scope, own: Sequence[str]) -> Function:
         parameters.append(spelled[0].text if len(names) == 1 else name if names else f"_{name}")
         if len(names) > 1:
             body.append(Assign(Tuple(tuple(spelled)), Name(name)))
+    body += _pairs(own, scope)
     for item in block.body:
         if isinstance(item, Define):
             body += _define(item, scope, inside=True)

@@ -21,6 +21,7 @@ from layoutc.codegen.tables import Passes, spec
 from layoutc.codegen.tree import Call, Expr, Literal, Name, Tuple
 from layoutc.dsl.handing import HandOver
 from layoutc.dsl.program import Program
+from layoutc.dsl.scales import scaled
 
 HELPERS = {
     "product": ("product",),
@@ -91,7 +92,7 @@ def emit(
         copied.text("Phase"),
         "\n".join(tables.phases(passes)),
         *_handing_over(handings),
-        *(_decorated(n, passes, handings) for n in copied.always()),
+        *(_wrapped(n, passes, handings) for n in (*_of_scales(passes), *copied.always())),
         TAIL,
     ]
     text = "\n\n\n".join(sections)
@@ -151,10 +152,17 @@ def _handing_over(handings: Sequence[Handing]) -> Iterator[str]:
         yield from map(copied.text, ("with_hand_overs", "handed_over", "numbered", "put"))
 
 
-def _decorated(name: str, passes: Passes, handings: Sequence[Handing]) -> str:
-    """The fixed text of a definition. What makes arguments puts zeros in their padding, where
-    there is some; the script goes on with hand-overs, where there are some."""
+def _of_scales(passes: Passes) -> list[str]:
+    """What is copied where there are int8 weights."""
+    return list(copied.texts()["scales"]) if scaled(passes[0]) else []
+
+
+def _wrapped(name: str, passes: Passes, handings: Sequence[Handing]) -> str:
+    """The fixed text of a definition. What makes arguments puts zeros in their padding, and scales
+    beside int8 weights, where there are some; the script goes on with hand-overs."""
     text = copied.text(name)
-    if name == "part" and padded(passes[0]):
+    if name in ("part", "quantized_part") and padded(passes[0]):
         return f"@zeros_in_padding\n{text}"
+    if name == "argument" and scaled(passes[0]):
+        return f"@with_scales\n{text}"
     return f"@with_hand_overs\n{text}" if name == "main" and handings else text

@@ -9,7 +9,7 @@ from __future__ import annotations
 import builtins
 import keyword
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from layoutc.codegen import copied
 from layoutc.dsl.program import Program
@@ -37,6 +37,18 @@ def respelled(names: Iterable[str]) -> dict[str, str]:
         taken.add(text)
         spelled[name] = text
     return spelled
+
+
+def beside(spelled: Mapping[str, str], names: Iterable[str], what: str) -> dict[str, str]:
+    """What stands beside some of the spelled names is called: for w its `w_scales`."""
+    taken, found = set(spelled.values()), dict[str, str]()
+    for name in names:
+        text = f"{spelled[name]}_{what}"
+        while _reserved(text) or text in taken:
+            text += "_"
+        taken.add(text)
+        found[name] = text
+    return found
 
 
 def function_name(program: Program, passes: Sequence[Program]) -> str:

@@ -81,10 +81,10 @@ def computed(
         case Product():
             return _product(operands, result, how)
         case Arithmetic(sign):
-            sides = _own_parts(operands, how.axes)
+            sides = own_parts(operands, how.axes)
             sides = sides if sign != "/" and _whole_numbers(operands) else _floats(sides)
-            aligned = [_aligned(s, result.shape.names) for s in sides]
-            return _stored(Binary(sign, aligned[0], aligned[1]), operands, result, how)
+            left, right = (aligned(s, result.shape.names) for s in sides)
+            return _stored(Binary(sign, left, right), operands, result, how)
         case Apply(function):
             (value,) = _floats(operands)
             exact = (("approximate", Literal(False)),) if function == "gelu_erf" else ()
@@ -100,13 +100,18 @@ def computed(
 
 def _product(operands: Sequence[Value | Number], result: Type, how: Spelling) -> Expr:
     """A multiplication where nothing is summed and nothing transposed, else an einsum."""
-    sides = _floats(_own_parts(operands, how.axes))
+    sides = _floats(own_parts(operands, how.axes))
     if all(_broadcasts(side, result.shape) for side in sides):
-        left, right = (_aligned(side, result.shape.names) for side in sides)
+        left, right = (aligned(side, result.shape.names) for side in sides)
         return _stored(Binary("*", left, right), operands, result, how)
+    return einsum(sides, result.shape, how.dtype(result.dtype))
+
+
+def einsum(sides: Sequence[Value | Number], result: Shape, dtype: Expr) -> Expr:
+    """The product of two blocks, both cut where either is."""
     terms = ["".join(s.type.shape.names) for s in sides if isinstance(s, Value)]
-    spec = f"{','.join(terms)}->{''.join(result.shape.names)}"
-    return Call("product", (Literal(spec), *map(_spelled, sides), how.dtype(result.dtype)))
+    spec = f"{','.join(terms)}->{''.join(result.names)}"
+    return Call("product", (Literal(spec), *map(_spelled, sides), dtype))
 
 
 def _broadcasts(side: Value | Number, result: Shape) -> bool:
@@ -160,7 +165,7 @@ def _split(
 # Operands.
 
 
-def _own_parts(operands: Sequence[Value | Number], axes: AxisNames) -> list[Value | Number]:
+def own_parts(operands: Sequence[Value | Number], axes: AxisNames) -> list[Value | Number]:
     """Each operand cut to the longest list of axes that any has for its dims."""
     shapes = [o.type.shape for o in operands if isinstance(o, Value)]
     return [_own(o, shapes, axes) if isinstance(o, Value) else o for o in operands]
@@ -190,7 +195,7 @@ def _widened(value: Value) -> Value:
     return Value(Method(value.expr, "astype", (Name("jnp.float32"),)), value.type)
 
 
-def _aligned(side: Value | Number, result: Sequence[str]) -> Expr:
+def aligned(side: Value | Number, result: Sequence[str]) -> Expr:
     """The operand with its dims in the result's order, and an axis of 1 for each it lacks."""
     if isinstance(side, Number):
         return number(side)

@@ -149,6 +149,9 @@ def _broken(prefix: str, value: Expr, depth: int) -> list[str]:
         case Method(Call(function, args, keywords), name, rest):
             tail = ", ".join(map(expression, rest))
             opening, inner, closing = f"{function}(", _parts(args, keywords), f").{name}({tail})"
+        case Method(Binary() as operand, name, args):
+            tail = f").{name}({', '.join(map(expression, args))})"
+            return [f"{pad}{prefix}(", f"{pad}{INDENT}{expression(operand)}", f"{pad}{tail}"]
         case _:
             return [f"{pad}{prefix}(", f"{pad}{INDENT}{expression(value)}", f"{pad})"]
     lines = [_listed(key, part, depth + 1) for key, part in inner]

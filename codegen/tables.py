@@ -12,9 +12,11 @@ from layoutc.codegen.layouts import AxisNames
 from layoutc.codegen.names import function_name
 from layoutc.codegen.operations import JAX_DTYPES
 from layoutc.codegen.padding import padded
+from layoutc.codegen.scales import said
 from layoutc.codegen.tree import Call, Expr, Literal, Name, Tuple
 from layoutc.dsl.handing import HandOver
 from layoutc.dsl.program import Dtype, Program
+from layoutc.dsl.scales import holders, scaled
 
 INDENT = "    "
 
@@ -54,12 +56,15 @@ def _useful(padded: Mapping[str, tuple[int, int]]) -> str:
 
 
 def _specs(program: Program, axes: AxisNames, indent: str) -> Iterator[str]:
-    types, stacks = program.types, body.stacks(program)
+    types, stacks, scales = program.types, body.stacks(program), scaled(program)
     arguments = (declare.name for declare in body.arguments(program))
     for name in dict.fromkeys([*arguments, *body.returned(program)]):
-        spec = spell.expression(axes.spec(types[name].shape, name in stacks))
+        spec, note = axes.spec(types[name].shape, name in stacks), str(types[name].shape)
+        if name in scales:
+            spec = Tuple((spec, Call("P", ())))
+            note += f" and {said(scales[name])}"
         stack = f", a stack of {stacks[name]}" if name in stacks else ""
-        yield f"{indent}{spell.string(name)}: {spec},  # {types[name].shape}{stack}"
+        yield f"{indent}{spell.string(name)}: {spell.expression(spec)},  # {note}{stack}"
 
 
 def _by_phase(
@@ -93,25 +98,28 @@ def _dict(values: Mapping[str, int]) -> str:
 
 
 def _pinned(passes: Passes) -> Tuple:
-    """The dtypes that --dtype does not replace, as NumPy names them: they bound the error."""
-    types = [held for program in passes for held in program.types.values()]
+    """The dtypes that --dtype does not replace, as NumPy names them: they bound the error. An int8
+    weight is the same numbers on both sides."""
+    types = [t for one in passes for n, t in one.types.items() if n not in holders(one)]
     pinned: dict[Dtype, None] = {t.dtype: None for t in types}
     names = [JAX_DTYPES[d].removeprefix("jnp.") for d in pinned if d != passes[0].dtype]
     return Tuple(tuple(map(Literal, names)))
 
 
 def arguments(program: Program) -> Iterable[str]:
-    fan_ins, stacks = sizes.fan_ins(program), body.stacks(program)
+    fan_ins, stacks, scales = sizes.fan_ins(program), body.stacks(program), scaled(program)
     yield "ARGUMENTS = {"
     for declare in body.arguments(program):
         dims = "".join(declare.type.shape.names)
         keywords: list[tuple[str, Expr]] = []
-        if declare.type.dtype != program.dtype:
+        if declare.type.dtype != program.dtype or declare.name in scales:
             keywords.append(("dtype", Name(JAX_DTYPES[declare.type.dtype])))
         if declare.kind == "weight" and fan_ins.get(declare.name):
             keywords.append(("fan_in", Literal(fan_ins[declare.name])))
         if declare.name in stacks:
             keywords.append(("stack", Literal(stacks[declare.name])))
+        if declare.name in scales:
+            keywords.append(("scales", Literal("".join(scales[declare.name]))))
         call = Call("Tensor", (Literal(dims),), tuple(keywords))
         yield f"    {spell.string(declare.name)}: {spell.expression(call)},"
     yield "}"

@@ -8,6 +8,7 @@ from layoutc.dsl import syntax
 from layoutc.dsl.errors import Span
 from layoutc.dsl.program import Declare, Define, Next, Repeat
 from layoutc.dsl.refusal import letters
+from layoutc.dsl.scales import refuse_bare
 from layoutc.dsl.scope import Definition, Scope
 from layoutc.dsl.words import size
 
@@ -75,9 +76,13 @@ def _may_carry(line: syntax.NextLine, carried: Definition, value: Definition, sc
     elif carried.kind in {"weight", "cache"}:
         message = f"{carried.name} is a {carried.kind}; only inputs and values are carried"
         refuse(message, line.carried.span, "", (carried.span, "declared here"))
+    elif carried.weight:
+        refuse_bare(carried, line.carried.span, "what is carried has no scales", scope)
     if not value.block or value.kind:
         message = f"{value.name} is not a value of this block"
         refuse(message, line.value.span, "", (value.span, "it comes from here"))
+    elif value.weight:
+        refuse_bare(value, line.value.span, "what is carried has no scales", scope)
     return len(scope.header.errors) == before
 
 
@@ -92,6 +97,8 @@ def check_output(leaving: syntax.Leaving, scope: Scope, explicit: bool) -> None:
         message += "never partial"
         hint = f"reduce it first:  all-reduce({letters(shape.partial)}) {found.name}"
         scope.header.refuse(message, leaving.name.span, hint, (found.place, "made here"))
+    elif found and found.weight:
+        refuse_bare(found, leaving.name.span, "an output has no scales", scope)
     elif found and like:
         assert leaving.like
         span = leaving.name.span.to(leaving.like.span)

@@ -34,12 +34,15 @@ WHOLE_NUMBERS: dict[LayerKind, str] = {
 def derived_dtype(operation: Operation, dtypes: Mapping[str, Dtype], default: Dtype) -> Dtype:
     """The dtype of a result whose annotation names none.
 
-    Operands that agree pass theirs on; where they don't, the file's default is meant.
+    Operands that agree pass theirs on; where they don't, the file's default is meant. So it is
+    with products of int8, which no int8 has room for.
     """
     if isinstance(operation, Layer):
         lead = dtypes[operation.lead]
         return default if operation.kind == "embed" and lead == "int8" else lead
     found = {dtypes[name] for name in operands(operation)}
+    if found == {"int8"} and isinstance(operation, Product) and len(operands(operation)) == 2:
+        return default
     return found.pop() if len(found) == 1 else default
 
 

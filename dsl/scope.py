@@ -23,7 +23,8 @@ class Definition:
     `type` is None where the definition was refused: then its uses are not looked into.
     `text` is the shape as it was written, if it was; `block` is the number of the `repeat`
     that the name stands in, 0 outside of any. `because` says what made it a partial sum; `cache`
-    is the cache that it is, as declared or as written.
+    is the cache that it is, as declared or as written; `weight` is the int8 weight that it is, as
+    declared or as moved.
     """
 
     name: str
@@ -34,6 +35,7 @@ class Definition:
     block: int
     because: str = ""
     cache: str = ""
+    weight: str = ""
 
     @property
     def place(self) -> Span:
@@ -49,6 +51,14 @@ class Definition:
         return Held(self.name, self.type.shape, self.type.dtype)
 
 
+@dataclass(frozen=True, slots=True)
+class Use:
+    """Where an int8 weight is multiplied, and the dims of it that are not summed there."""
+
+    dims: tuple[str, ...]
+    span: Span
+
+
 @dataclass(slots=True)
 class Scope:
     """The names defined so far, and where those stand that are defined further down."""
@@ -60,6 +70,8 @@ class Scope:
     missing: set[str] = field(default_factory=set)
     spent: dict[str, Definition] = field(default_factory=dict)
     """What each cache that was written to goes by since then."""
+    scaled: dict[str, Use] = field(default_factory=dict)
+    """The first use of each int8 weight: the others keep the same dims."""
 
     def add(self, definition: Definition) -> None:
         """Define a name; refuses one that is taken already, or is a word of the language."""

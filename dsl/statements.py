@@ -15,6 +15,7 @@ from layoutc.dsl.reading import operand_words, read_operation
 from layoutc.dsl.refusal import Held, Refusal
 from layoutc.dsl.rules import infer
 from layoutc.dsl.rules import result_dims as dims_of
+from layoutc.dsl.scales import check_scales, moved_weight
 from layoutc.dsl.scope import Definition, Scope
 from layoutc.dsl.shape import Shape, whole
 from layoutc.dsl.words import DECLARATIONS
@@ -53,10 +54,12 @@ def check_define(line: syntax.DefineLine, scope: Scope, explicit: bool) -> Defin
         result = Type(written, dtype)
     because = _because(operation, held, result) if operation and held and result else ""
     cache = written_cache(operation, scope) if operation else ""
-    definition = _definition(line, scope, result, because, cache)
+    weight = moved_weight(operation, scope) if operation else ""
+    definition = _definition(line, scope, result, because, cache, weight)
     scope.add(definition)
     if operation and result and held is not None and len(scope.header.errors) == before:
         check_layer(operation, line, scope)
+        check_scales(operation, result, line, scope)
     if operation:
         spend(definition, operation, scope)
     refused = operation is None or result is None or len(scope.header.errors) > before
@@ -73,6 +76,7 @@ def _definition(
     held: Type | None,
     because: str = "",
     cache: str = "",
+    weight: str = "",
 ) -> Definition:
     text = line.annotation.shape if line.annotation else None
     kind = None
@@ -80,7 +84,8 @@ def _definition(
         kind = next(kind for kind in DECLARATIONS if kind == line.kind.text)
     name, span = line.name.text, line.name.span
     cache = name if kind == "cache" else cache
-    return Definition(name, kind, held, span, text, scope.block, because, cache)
+    weight = name if kind == "weight" and held and held.dtype == "int8" else weight
+    return Definition(name, kind, held, span, text, scope.block, because, cache, weight)
 
 
 def _annotation(text: syntax.Annotation | None, scope: Scope) -> tuple[Shape | None, Dtype | None]:

@@ -22,7 +22,8 @@ from layoutc.solver import units
 Mesh = Any
 """A `jax.sharding.Mesh`."""
 Shardings = dict[str, Any]
-"""A `jax.sharding.NamedSharding` by the name of a tensor."""
+"""A `jax.sharding.NamedSharding` by the name of a tensor; of an int8 weight a pair of them, for its
+numbers and for its scales. So it is with the others."""
 Structs = dict[str, Any]
 """A `jax.ShapeDtypeStruct`, with its sharding, by the name of a tensor."""
 Array = Any
@@ -153,7 +154,11 @@ class Loaded:
 
     def _shardings(self, names: Iterable[str]) -> Shardings:
         module, specs = self.module, self.module.called(self.phase).specs
-        return {name: module.NamedSharding(self.mesh, specs[name]) for name in names}
+
+        def sharding(spec: Any) -> Any:
+            return module.NamedSharding(self.mesh, spec)
+
+        return {name: module.jax.tree.map(sharding, specs[name]) for name in names}
 
 
 def loaded(

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from fractions import Fraction
 
 from layoutc import context
 from layoutc.dsl.printer import print_dim, print_statement
 from layoutc.dsl.program import DTYPES, Declare, Define, Repeat
+from layoutc.dsl.scales import scaled
 from layoutc.solver.context import caches
 from layoutc.solver.describe import describe
 from layoutc.solver.formula import communication, spelled
 from layoutc.solver.plan import Pass, Plan
+from layoutc.solver.stored import stored
 from layoutc.solver.units import chips, duration, mesh, size
 
 Rows = list[list[str]]
@@ -85,15 +87,24 @@ def table(rows: Rows, right: Sequence[int] = (), gap: Sequence[int] = ()) -> str
 def tensors(plan: Pass) -> Rows:
     """What a chip stores: the inputs, weights and caches."""
     rows = [["tensor", "layout", "on each chip", "bytes"]]
-    sizes = {d: n or 0 for d, n in plan.program.dims.items()}
+    sizes, scales = plan.program.sizes, scaled(plan.program)
+    kept = stored(plan.program, plan.mesh)
     for item, times in plan.program.walk():
         if isinstance(item, Declare):
             shape = item.type.shape
-            extents = ", ".join(map(str, shape.local(sizes, plan.mesh)))
+            extents = f"[{_listed_sizes(shape.local(sizes, plan.mesh))}]"
+            if item.name in scales:
+                listed = _listed_sizes(sizes[d] for d in scales[item.name])
+                extents += f", scales [{listed}]" if listed else ", one scale"
             count = shape.elements(sizes, plan.mesh) * DTYPES[item.type.dtype] * times
             stack = f"{times} of " if times > 1 else ""
-            rows.append([item.name, str(shape), f"{stack}[{extents}]", size(count)])
+            bytes_ = size(kept.get(item.name, count))
+            rows.append([item.name, str(shape), f"{stack}{extents}", bytes_])
     return rows
+
+
+def _listed_sizes(sizes: Iterable[int]) -> str:
+    return ", ".join(map(str, sizes))
 
 
 def statements(plan: Pass) -> Rows:

@@ -35,6 +35,7 @@ from layoutc.solver.problem import Part, Problem, Step, Value, Variable
 from layoutc.solver.relations import Flags, Kind, Relation, pairs, reduced
 from layoutc.solver.simplify import Led, simplify
 from layoutc.solver.space import KINDS, Ints, Space
+from layoutc.solver.stored import scales
 
 
 def build(program: Program, axes: tuple[str, ...]) -> Problem:
@@ -98,6 +99,7 @@ class _Builder:
         self.problem, self.number = problem, number
         self.part = problem.parts[number]
         self.sizes: Mapping[str, int] = self.part.sizes
+        self.scales = scales(self.part.program)
         self.times = 1
         # A dim of size 1 can only be split over an axis of size 1, and only if one is named.
         named = named_axes(self.part.program) & set(problem.axes)
@@ -128,6 +130,7 @@ class _Builder:
         root = self.variable(shape.names)
         self.hold(item.name, root, shape)
         value = self.value(item.name, root, "sum", item)
+        value.beside = self.scales.get(item.name, 0)
         if item.kind == "input":
             self.inputs.append(value)
         else:

@@ -92,7 +92,8 @@ class _Room:
         self.values = [v for v in problem.values if v.part == part and id(v) not in handed]
         own = [(x, v) for x in self.values for v in (x.root, *x.leaves)]
         self.owner = {problem.find(v): x for x, v in own if v != x.root or not x.in_place}
-        self.stored = sum(self.least(problem.find(v.root)) for v in self.values if v.stored)
+        least = (self.least(problem.find(v.root)) + v.beside for v in self.values if v.stored)
+        self.stored = sum(least)
         self.most = instance.machine.memory_bytes
 
     def bytes(self, variable: int) -> Floats:

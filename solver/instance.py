@@ -181,7 +181,7 @@ class Instance:
             root = self.problem.find(value.root)
             space, nodes = self.problem.variables[root].space, domains[root]
             size = self.held(space, value.part)[nodes] * value.itemsize
-            seconds = size * value.stored / self.machine.memory_bandwidth
+            seconds = (size * value.stored + value.beside) / self.machine.memory_bandwidth
             copies = value.copies
             seconds = (
                 seconds * weights[value.part].memory + size * copies * weights[value.part].held
@@ -268,7 +268,7 @@ class Instance:
         for value, tree in zip(self.problem.values, forest, strict=True):
             root, mine = self.problem.find(value.root), times[value.part]
             held = self.held(self.problem.space(root), value.part)
-            size = float(held[nodes[root]]) * value.itemsize * value.stored
+            size = float(held[nodes[root]]) * value.itemsize * value.stored + value.beside
             mine.memory += size / self.machine.memory_bandwidth
             ways = self.routes(value, False)
             rate = value.itemsize * value.times / self.machine.network_bandwidth

@@ -12,12 +12,13 @@ from fractions import Fraction
 from math import ceil, prod
 
 from layoutc.dsl.operation import Move, Product
-from layoutc.dsl.program import DTYPES, Declare, Define, Program, Type
+from layoutc.dsl.program import DTYPES, Define, Program, Type
 from layoutc.dsl.shape import Shape
 from layoutc.solver import lifetimes
 from layoutc.solver.collectives import held, moves_nothing, received
 from layoutc.solver.machine import Machine
 from layoutc.solver.monomial import Monomial
+from layoutc.solver.stored import stored
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,8 +63,8 @@ class Compute:
 @dataclass(frozen=True, slots=True)
 class Memory:
     """`bytes` is the most that a chip holds at once; `traffic_bytes` is what it reads in a pass,
-    its share of weights and caches once; `seconds` is how long that takes. `peak` are the names
-    of the activations that are alive when it holds most."""
+    its share of weights and caches once, with the scales of int8 weights; `seconds` is how long
+    that takes. `peak` are the names of the activations that are alive when it holds most."""
 
     bytes: int
     traffic_bytes: int
@@ -194,14 +195,10 @@ class _Pricer:
         )
 
     def memory(self) -> Memory:
-        stored = sum(
-            self.bytes(item.type) * times
-            for item, times in self.program.walk()
-            if isinstance(item, Declare) and item.kind != "input"
-        )
+        read = sum(stored(self.program, self.mesh).values())
         alive = lifetimes.peak(self.program, self.bytes)
-        seconds = stored / self.machine.memory_bandwidth
-        return Memory(stored + alive.bytes, stored, seconds, alive.names)
+        seconds = read / self.machine.memory_bandwidth
+        return Memory(read + alive.bytes, read, seconds, alive.names)
 
     def bytes(self, held_as: Type) -> int:
         """What one chip holds of a tensor."""

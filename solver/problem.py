@@ -49,9 +49,10 @@ class Value:
     leaves: list[int] = field(default_factory=list)
     stored: int = 0
     """How many copies are stored and read once a pass: of a weight or cache, else 0."""
+    beside: int = 0
+    """The bytes that are stored and read beside them in any layout: the scales of int8 weights."""
     in_place: bool = False
     """Whether it lies where another value lies: what was written to a cache is the cache."""
-
     free: bool = False
     """Whether every chip holds all of it, so that any layout is to be had for nothing."""
 

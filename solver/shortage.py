@@ -20,6 +20,7 @@ from layoutc.solver.meshes import mesh_of, meshes, pinned
 from layoutc.solver.objectives import alike
 from layoutc.solver.price import Memory, price
 from layoutc.solver.search import branches
+from layoutc.solver.stored import stored
 from layoutc.solver.unsolvable import Unsolvable, divides
 
 LEAN = Weights(0.0, 0.0, 1.0, held=1.0)
@@ -123,15 +124,11 @@ def _in_the_way(lean: Lean, machine: Machine) -> tuple[str, str]:
 
 def _taken(lean: Lean) -> dict[str, int]:
     """What each tensor takes of a chip that is there when it holds most."""
-    program = lean.program
-    sizes = {dim: size or 0 for dim, size in program.dims.items()}
-    mesh = mesh_of(program)
-    taken = {}
-    for item, times in program.walk():
-        stored = isinstance(item, Declare) and item.kind != "input"
-        if stored or item.name in lean.memory.peak:
-            count = item.type.shape.elements(sizes, mesh) * (times if stored else 1)
-            taken[item.name] = count * DTYPES[item.type.dtype]
+    program, mesh = lean.program, mesh_of(lean.program)
+    taken = stored(program, mesh)
+    for name, held in program.types.items():
+        if name in lean.memory.peak:
+            taken[name] = held.shape.elements(program.sizes, mesh) * DTYPES[held.dtype]
     return taken
 
 
@@ -192,9 +189,9 @@ def _everything(program: Program) -> int:
     def size(held: Type) -> int:
         return prod(program.dims[dim.name] or 1 for dim in held.shape) * DTYPES[held.dtype]
 
-    stored = sum(
+    kept = sum(
         size(item.type) * times
         for item, times in program.walk()
         if isinstance(item, Declare) and item.kind != "input"
     )
-    return stored + lifetimes.peak(program, size).bytes
+    return kept + lifetimes.peak(program, size).bytes

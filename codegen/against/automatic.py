@@ -23,6 +23,7 @@ from layoutc.codegen.emit import emit
 from layoutc.codegen.names import identifier
 from layoutc.codegen.run import load
 from layoutc.dsl.program import Program
+from layoutc.dsl.scales import scaled
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,7 +96,7 @@ def _checked(
 ) -> None:
     import jax
 
-    plain = [jax.ShapeDtypeStruct(a.shape, a.dtype) for a in arguments]
+    plain = jax.tree.map(lambda a: jax.ShapeDtypeStruct(a.shape, a.dtype), arguments)
     with _blamed(found):
         got = jax.eval_shape(flat, *plain)
     wanted = jax.tree.leaves(jax.eval_shape(module.reference, *plain))
@@ -123,12 +124,14 @@ def _results(module: ModuleType, program: Program, held: Any) -> tuple[Any, ...]
 
 
 def _blocks(program: Program, grid: Grid) -> list[Any]:
-    """What the devices hold of the arguments."""
-    stacks = body.stacks(program)
-    return [
-        notation.block(d.type.shape, grid, d.name, stacks.get(d.name, 0))
-        for d in body.arguments(program)
-    ]
+    """What the devices hold of the arguments: of an int8 weight its numbers, then its scales."""
+    stacks, scales, blocks = body.stacks(program), scaled(program), []
+    for declare in body.arguments(program):
+        name, count = declare.name, stacks.get(declare.name, 0)
+        blocks.append(notation.block(declare.type.shape, grid, name, count))
+        if name in scales:
+            blocks.append(notation.copies(scales[name], grid, f"{name}'s scales", count))
+    return blocks
 
 
 # Values.
@@ -139,7 +142,7 @@ def _error(flat: Callable[..., tuple[Any, ...]], module: ModuleType) -> tuple[fl
     import jax
 
     phase, dtype = module.called(None), build.exact_dtype(module)
-    arrays = [jax.numpy.asarray(a) for a in module.whole(phase, 0, dtype, phase.small)]
+    arrays = jax.tree.map(jax.numpy.asarray, module.whole(phase, 0, dtype, phase.small))
     with jax.default_matmul_precision("highest"):
         wanted = jax.tree.leaves(module.reference(*arrays))
         try:

@@ -16,7 +16,9 @@ from types import ModuleType
 from typing import Any
 
 from layoutc.codegen.body import arguments, returned, stacks
-from layoutc.dsl.program import Program
+from layoutc.codegen.scales import said as scales_said
+from layoutc.dsl.program import Declare, Program
+from layoutc.dsl.scales import scaled
 
 
 class WrongFunction(Exception):
@@ -121,11 +123,14 @@ def _theirs(file: str) -> bool:
 
 def declared(program: Program) -> str:
     """The arguments in the function's order: "x : BLE_xyz, w_in : E_xF_yz"."""
-    count = stacks(program)
-    return ", ".join(
-        f"{d.name} : {d.type.shape}" + (f", a stack of {count[d.name]}" if d.name in count else "")
-        for d in arguments(program)
-    )
+    count, scales = stacks(program), scaled(program)
+
+    def one(declare: Declare) -> str:
+        name, held = declare.name, str(declare.type.shape)
+        pair = f"({held}, {scales_said(scales[name])})" if name in scales else held
+        return f"{name} : {pair}" + (f", a stack of {count[name]}" if name in count else "")
+
+    return ", ".join(map(one, arguments(program)))
 
 
 def wanted(program: Program) -> str:

@@ -41,7 +41,7 @@ class Grid:
 
 def block(shape: Shape, grid: Grid, name: str = "", stack: int = 0) -> Block:
     """What the devices hold of a tensor with this shape; `stack` of them where it is not 0."""
-    dims: list[Digits] = [(Digit(STACK, 1, stack),)] if stack else []
+    dims = _stack(stack)
     starts = {}
     for dim in shape:
         size = grid.sizes[dim.name] // prod(grid.mesh[a] for a in dim.axes)
@@ -51,6 +51,16 @@ def block(shape: Shape, grid: Grid, name: str = "", stack: int = 0) -> Block:
     if shape.partial:
         terms = Terms(canonical([grid.number(shape.partial)]), shape.reduction, ())
     return tidy(Block(tuple(dims), starts, terms, name=name))
+
+
+def copies(dims: Sequence[str], grid: Grid, name: str = "", stack: int = 0) -> Block:
+    """The same where every device holds all, of a tensor that may have no dim."""
+    digits = [*_stack(stack), *((Digit(d, 1, grid.sizes[d]),) for d in dims)]
+    return tidy(Block(tuple(digits), name=name))
+
+
+def _stack(stack: int) -> list[Digits]:
+    return [(Digit(STACK, 1, stack),)] if stack else []
 
 
 def shape(held: Block, grid: Grid, order: Sequence[Sequence[str]] = ()) -> Shape | None:

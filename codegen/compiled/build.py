@@ -65,19 +65,23 @@ def simulate(count: int) -> bool:
 def arguments(module: ModuleType, mesh: Any, phase: str | None = None) -> tuple[Any, ...]:
     """The arguments of an emitted module's function at full size, as shapes with shardings.
 
-    They are those of `phase`, or of the first."""
+    They are those of `phase`, or of the first. An int8 weight is a pair."""
     import jax
     from jax.sharding import NamedSharding
 
     chosen = module.called(phase)
-    return tuple(
-        jax.ShapeDtypeStruct(
-            module.extents(tensor, chosen.dims),
-            tensor.dtype or module.DTYPE,
-            sharding=NamedSharding(mesh, chosen.specs[name]),
-        )
-        for name, tensor in module.ARGUMENTS.items()
-    )
+
+    def struct(tensor: Any, spec: Any) -> Any:
+        shape, dtype = module.extents(tensor, chosen.dims), tensor.dtype or module.DTYPE
+        return jax.ShapeDtypeStruct(shape, dtype, sharding=NamedSharding(mesh, spec))
+
+    def argument(tensor: Any, spec: Any) -> Any:
+        if tensor.scales is None:
+            return struct(tensor, spec)
+        scales = tensor._replace(dims=tensor.scales, dtype=module.jnp.float32)
+        return tuple(map(struct, (tensor, scales), spec))
+
+    return tuple(argument(t, chosen.specs[n]) for n, t in module.ARGUMENTS.items())
 
 
 def exact_dtype(module: ModuleType) -> Any:
@@ -92,7 +96,7 @@ def build(
     donated: Sequence[int] = (),
     results: Any = None,
 ) -> Built:
-    """`function` compiled for `arguments`, arrays or shapes with shardings.
+    """`function` compiled for `arguments`, arrays or shapes with shardings, or pairs of them.
 
     `function` may be jitted already. The arguments with the numbers `donated` may be written
     over. `results` are shardings of what it returns, XLA's to choose where there are none. On
@@ -100,7 +104,8 @@ def build(
     """
     import jax
 
-    platform = arguments[0].sharding.mesh.devices.flat[0].platform
+    sharding = jax.tree.leaves(arguments)[0].sharding
+    platform = sharding.mesh.devices.flat[0].platform
     options: dict[str, str | bool] = {
         "xla_cpu_scheduler_type": "CPU_SCHEDULER_TYPE_MEMORY_OPTIMIZED"
     }
@@ -111,7 +116,7 @@ def build(
         lowered = jitted.lower(*arguments)
     compiled = lowered.compile(compiler_options=options if platform == "cpu" else None)
     module = hlo.parse(_text(compiled))
-    count = arguments[0].sharding.num_devices
+    count = sharding.num_devices
     given = hlo.parse(lowered.as_text("hlo", debug_info=True))
     return Built(
         module,

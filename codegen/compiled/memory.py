@@ -91,7 +91,11 @@ def _lays_out(module: Module, instruction: Instruction) -> bool:
     if instruction.opcode != "fusion":
         return False
     body = module.computations[instruction.called("calls")[0]]
-    return all(i.opcode in LAID_OUT for i in body.instructions)
+    opcodes = {i.opcode for i in body.instructions}
+    # A repetition's part of a stack, widened as it is read, is no value that the program has.
+    return opcodes - {"dynamic-slice"} <= LAID_OUT and (
+        "convert" in opcodes or "dynamic-slice" not in opcodes
+    )
 
 
 def _bytes(array: Array) -> int:

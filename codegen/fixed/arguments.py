@@ -12,6 +12,7 @@ import jax
 import numpy as np
 from jax.experimental import mesh_utils
 from jax.sharding import AxisType, Mesh, NamedSharding
+from jax.sharding import PartitionSpec as P
 
 from layoutc.codegen.fixed.filled import ARGUMENTS, DTYPE, MESH, PHASES, Phase, Tensor
 
@@ -37,7 +38,7 @@ def make_mesh(devices: Sequence[Any] | None = None) -> Mesh:
 
 def make_inputs(
     mesh: Mesh, seed: int = 0, phase: str | None = None, dtype: Any = DTYPE, **sizes: int
-) -> tuple[jax.Array, ...]:
+) -> tuple[Any, ...]:
     """The program's arguments as global arrays, of which each host makes only its own shards.
 
     They are those of `phase`, or of the first. `sizes` are by dim (`B=8`), and `repeat` for the
@@ -46,12 +47,11 @@ def make_inputs(
     """
     chosen = called(phase)
     sizes = checked_sizes(chosen, sizes)
-    arrays = []
-    for name, tensor in ARGUMENTS.items():
-        make = once(functools.partial(part, name, sizes, seed, dtype))
-        sharding = NamedSharding(mesh, chosen.specs[name])
-        arrays.append(jax.make_array_from_callback(extents(tensor, sizes), sharding, make))
-    return tuple(arrays)
+
+    def place(spec: P, shape: tuple[int, ...], make: Callable[[Any], Any]) -> jax.Array:
+        return jax.make_array_from_callback(shape, NamedSharding(mesh, spec), once(make))
+
+    return tuple(argument(n, chosen.specs[n], sizes, seed, dtype, place) for n in ARGUMENTS)
 
 
 def called(phase: str | None) -> Phase:
@@ -91,33 +91,48 @@ def extents(tensor: Tensor, sizes: dict[str, int]) -> tuple[int, ...]:
     return (*stack, *(sizes[d] for d in tensor.dims))
 
 
+def argument(
+    name: str, spec: Any, sizes: dict[str, int], seed: int, dtype: Any, place: Callable[..., Any]
+) -> Any:
+    """What `place` makes of an argument's layout, its shape, and what gives each part of it."""
+    make = functools.partial(part, name, sizes, seed, dtype)
+    return place(spec, extents(ARGUMENTS[name], sizes), make)
+
+
 def part(
     name: str, sizes: dict[str, int], seed: int, dtype: Any, index: tuple[slice, ...]
 ) -> np.ndarray[Any, Any]:
-    """The part `index` of an argument: each value is a hash of its place in the whole.
-
-    Uniform with variance 1 over the fan-in, so that activations keep their size.
-    """
+    """The part `index` of an argument: uniform with variance 1 over the fan-in, so that
+    activations keep their size."""
     tensor = ARGUMENTS[name]
-    key = np.uint64(zlib.crc32(f"{seed} {name}".encode()) << 31)
-    place = np.zeros((), np.uint64)
-    for size, piece in zip(extents(tensor, sizes), index, strict=True):
+    unit = uniform(f"{seed} {name}", extents(tensor, sizes), index)
+    held = np.dtype(tensor.dtype or dtype)
+    if held.kind == "i":
+        return np.asarray(np.floor(8 * unit - 4), held)
+    fan_in = math.prod(sizes[d] for d in tensor.fan_in)
+    return ((2 * unit - 1) * math.sqrt(3 / fan_in)).astype(held)
+
+
+def uniform(
+    seed: str, shape: tuple[int, ...], index: tuple[slice, ...]
+) -> np.ndarray[Any, np.dtype[np.float64]]:
+    """The part `index` of numbers from 0 to 1: each is a hash of its place in the whole."""
+    key = np.uint64(zlib.crc32(seed.encode()) << 31)
+    place = np.zeros(1, np.uint64)
+    for size, piece in zip(shape, index, strict=True):
         place = place[..., None] * np.uint64(size) + np.arange(size, dtype=np.uint64)[piece]
     bits = (place + key) * np.uint64(0x9E3779B97F4A7C15)  # from here on the finalizer of splitmix64
     bits = (bits ^ (bits >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
     bits = (bits ^ (bits >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
     unit = (bits ^ (bits >> np.uint64(31))).astype(np.float64) / 2.0**64
-    held = np.dtype(tensor.dtype or dtype)
-    if held.kind == "i":
-        return np.floor(8 * unit - 4).astype(held)
-    fan_in = math.prod(sizes[d] for d in tensor.fan_in)
-    return ((2 * unit - 1) * math.sqrt(3 / fan_in)).astype(held)
+    return unit.reshape(unit.shape[1:])
 
 
-def whole(phase: Phase, seed: int, dtype: Any, sizes: dict[str, int]) -> list[np.ndarray[Any, Any]]:
+def whole(phase: Phase, seed: int, dtype: Any, sizes: dict[str, int]) -> list[Any]:
     """The arguments that make_inputs gives, each in one piece."""
     sizes = phase.dims | sizes
-    return [
-        part(name, sizes, seed, dtype, (slice(None),) * len(extents(tensor, sizes)))
-        for name, tensor in ARGUMENTS.items()
-    ]
+
+    def place(spec: P, shape: tuple[int, ...], make: Callable[[Any], Any]) -> Any:
+        return make((slice(None),) * len(shape))
+
+    return [argument(n, phase.specs[n], sizes, seed, dtype, place) for n in ARGUMENTS]

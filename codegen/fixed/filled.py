@@ -29,6 +29,7 @@ class Tensor(NamedTuple):
     dtype: Any = None  # None: DTYPE, or what --dtype says
     fan_in: str = ""  # the dims that its product sums; values are scaled by 1/sqrt of their sizes
     stack: int = 0  # as many stand in a stack, one for each repetition; 0: it is not a stack
+    scales: str | None = None  # an int8 weight's: it is a pair of whole numbers and such scales
 
 
 ARGUMENTS = {"x": Tensor("B")}
@@ -41,7 +42,7 @@ class Phase(NamedTuple):
     dims: dict[str, int]
     parts: dict[str, int]
     small: dict[str, int]
-    specs: dict[str, P]
+    specs: dict[str, Any]
 
 
 def program(*arrays: jax.Array) -> Any:

@@ -48,10 +48,12 @@ def unpadded(*returned: str) -> Callable[[Callable[..., Any]], Callable[..., Any
         def wide(*arrays: Any) -> Any:
             sizes: dict[str, int] = {}
             parts = []
-            for tensor, array in zip(ARGUMENTS.values(), arrays, strict=True):
-                sizes |= zip(tensor.dims, array.shape[-len(tensor.dims) :], strict=True)
-                parts.append(array[(..., *(slice(useful(d, sizes[d])) for d in tensor.dims))])
-            results = function(*parts)
+            both = (dims for tensor in ARGUMENTS.values() for dims in (tensor.dims, tensor.scales))
+            leaves, tree = jax.tree.flatten(arrays)
+            for dims, array in zip((d for d in both if d is not None), leaves, strict=True):
+                sizes |= zip(dims, array.shape[array.ndim - len(dims) :], strict=True)
+                parts.append(array[(..., *(slice(useful(d, sizes[d])) for d in dims))])
+            results = function(*jax.tree.unflatten(tree, parts))
             several = results if isinstance(results, tuple) else (results,)
             filled = []
             for result, dims in zip(several, returned, strict=True):

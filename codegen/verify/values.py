@@ -56,15 +56,20 @@ def _spoiled(module: ModuleType, arrays: tuple[Any, ...]) -> tuple[Any, ...]:
     """The arguments with something in their padding that shows wherever it gets."""
     import jax
 
-    spoiled = []
-    for tensor, made in zip(module.ARGUMENTS.values(), arrays, strict=True):
-        array, stack = made, made.ndim - len(tensor.dims)
+    def spoiled(dims: str, made: Any) -> Any:
+        array, stack = made, made.ndim - len(dims)
         show = float("nan") if jax.numpy.issubdtype(made.dtype, jax.numpy.floating) else SHOWN
-        for number, dim in enumerate(tensor.dims, stack):
+        for number, dim in enumerate(dims, stack):
             padding = slice(module.useful(dim, made.shape[number]), None)
             array = array.at[(*[slice(None)] * number, padding)].set(show)
-        spoiled.append(jax.device_put(array, made.sharding))
-    return tuple(spoiled)
+        return jax.device_put(array, made.sharding)
+
+    def one(tensor: Any, made: Any) -> Any:
+        if tensor.scales is None:
+            return spoiled(tensor.dims, made)
+        return tuple(map(spoiled, (tensor.dims, tensor.scales), made))
+
+    return tuple(map(one, module.ARGUMENTS.values(), arrays))
 
 
 def _exactly() -> Any:
