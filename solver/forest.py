@@ -219,6 +219,15 @@ class Forest:
             values[original] = np.maximum(values.get(original, bound), bound)
         return Bounds(least, values)
 
+    def agreed(self, variable: int) -> Floats:
+        """[values], what a solution costs at least in which all copies of a variable agree."""
+        trees: dict[int, Floats] = {}
+        for node in self.copies[variable]:
+            known, root = self.known(node), self.root_of[node]
+            trees[root] = np.maximum(trees.get(root, known), known)
+        rest = self.least() - sum(float(self.known(root).min()) for root in trees)
+        return np.asarray(sum(trees.values()) + rest)
+
     def through(self) -> dict[int, Floats]:
         """For the number of each fan of several leaves, [layouts], what a solution costs at
         least whose tree passes through a layout; after `bounds`."""

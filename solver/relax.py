@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from layoutc.solver.ascent import Ascent
-from layoutc.solver.eliminate import Infeasible
+from layoutc.solver.eliminate import TOLERANCE, Costs, Infeasible
 from layoutc.solver.fan import Fan
 from layoutc.solver.forest import Bounds, Forest
 from layoutc.solver.guess import guessed
@@ -64,7 +64,7 @@ def minimise_near(
     least = forest.passed()
     near = _Near(forest, ceiling, forest.bounds())
     near.prove(least)
-    return near.rising() or near.guessing() or near.widening()
+    return near.solved()
 
 
 @dataclass
@@ -88,10 +88,14 @@ class _Near:
         if least > self.cap or least == np.inf:
             raise Infeasible
 
+    def solved(self) -> Solution:
+        """The least. Raises `Infeasible` where nothing up to the cap is to be had."""
+        return self.rising() or self.guessing() or self.parting() or self.widening()
+
     def rising(self) -> Solution | None:
         """The least, if little enough is left to look at before the bound stops rising."""
-        ascent, marks = Ascent(self.forest), [self.bound.least]
-        gain = abs(self.bound.least)
+        ascent, marks = Ascent(self.forest), [self.forest.least()]
+        gain = abs(marks[0])
         while True:
             solution = self._tried(self.bound.least + AHEAD * gain, EASY)
             if solution or not self.forest.copies or _flat(marks):
@@ -113,6 +117,55 @@ class _Near:
         found = float(costs[0])
         self.cap = min(self.cap, self._above(found))
         return (values, costs) if found <= self.bound.least * (1 + PROVEN) else None
+
+    def parting(self) -> Solution | None:
+        """The least of two parts, where too much is left to look at: a variable has the value that
+        looks best in the one, and any other in the other."""
+        choice = None if self._little() else self._choice()
+        if choice is None:
+            return None
+        variable, value = choice
+        best: Solution | None = None
+        for only in (True, False):
+            try:
+                found = self._part(variable, value, only).solved()
+            except Infeasible:
+                continue
+            if best is None or _less(found[1], best[1]):
+                best = found
+                self.cap = min(self.cap, self._above(float(found[1][0])))
+        if best is None:
+            raise Infeasible
+        return best
+
+    def _little(self) -> bool:
+        """Whether what is left up to the cap is easy to look at."""
+        return work(self.bound, self.cap, self.forest.factors, EASY) <= EASY
+
+    def _choice(self) -> tuple[int, int] | None:
+        """The variable of which the second best value looks worst, and its best one."""
+        found: tuple[float, int, int] | None = None
+        for variable in self.forest.copies:
+            costs = self.forest.agreed(variable)
+            if np.count_nonzero(np.isfinite(costs) & (costs <= self.cap)) > 1:
+                first, second = np.argpartition(costs, 1)[:2]
+                if found is None or costs[second] > found[0]:
+                    found = float(costs[second]), variable, int(first)
+        return None if found is None else found[1:]
+
+    def _part(self, variable: int, value: int, only: bool) -> _Near:
+        """The problem in which a variable has only a value, or never has it."""
+        forest = self.forest.apart()
+        barred = np.full(forest.sizes[variable], np.inf if only else 0.0)
+        barred[value] = 0.0 if only else np.inf
+        for node in forest.copies[variable]:
+            forest.owe(node, barred)
+        forest.settle()
+        least = forest.passed()
+        near = _Near(forest, self.cap, self.bound)
+        near.prove(least)
+        near.bound = self.bound.raised(forest.bounds())
+        return near
 
     def widening(self) -> Solution:
         """The least, however much is left to look at."""
@@ -141,6 +194,14 @@ class _Near:
         # A solution all the same: the least is no more.
         self.cap = min(self.cap, self._above(found))
         return self._tried(self.cap, easy)
+
+
+def _less(one: Costs, other: Costs) -> bool:
+    """Whether costs are less, compared one after the other."""
+    for mine, theirs in zip(one, other, strict=True):
+        if abs(mine - theirs) > TOLERANCE * max(abs(mine), abs(theirs)):
+            return bool(mine < theirs)
+    return False
 
 
 def _flat(marks: Sequence[float]) -> bool:

@@ -34,6 +34,7 @@ from layoutc.solver.objectives import (
     by_communication,
     least_work,
     seconds,
+    weighed,
     work,
 )
 from layoutc.solver.problem import Problem
@@ -103,10 +104,12 @@ def tidied(answer: Answer) -> Found:
     settled only among those that store and share everything as the answer does.
     """
     instance, limits = answer.node.instance, answer.node.limits
-    tidy = instance.solve(answer.weights, limits, tidy=True)
+    least = weighed(instance, answer.found, answer.weights) * (1 + ROUNDING)
+    tidy = instance.solve(answer.weights, limits, tidy=True, ceiling=least)
     if _as_good(instance, tidy, answer):
         return tidy
-    return instance.solve(answer.weights, alike(instance, limits, answer.found), tidy=True)
+    same = alike(instance, limits, answer.found)
+    return instance.solve(answer.weights, same, tidy=True, ceiling=least)
 
 
 def _as_good(instance: Instance, found: Found, answer: Answer) -> bool:
