@@ -28,9 +28,20 @@ HELPERS = {
     "own_part": ("own_part",),
     "reorder": ("reorder",),
     "permute": ("permute", "_chips"),
-    "masked": ("useful", "masked"),
+    "places": ("places",),
+    "embed": ("embed",),
+    "rmsnorm": ("rmsnorm",),
+    "layernorm": ("layernorm",),
+    "rope": ("rope",),
+    "scaled": ("scaled",),
+    "seen": ("seen",),
+    "write": ("places", "write"),
+    "useful": ("useful",),
+    "masked": ("useful", "places", "masked"),
+    "trimmed": ("useful", "trimmed"),
+    "refilled": ("refilled",),
     "used_share": ("useful", "used_share"),
-    "unpadded": ("useful", "unpadded", "zeros_in_padding"),
+    "unpadded": ("useful", "unpadded", "zeros_in_padding", "among_useful"),
     "placed": ("placed",),
 }
 """What is copied where a function calls it, with what it takes."""
@@ -50,6 +61,7 @@ x holds one term of a sum.
 '''
 
 CHIP = "What one chip does. Takes and returns global arrays, laid out as SPECS says."
+WITH_CACHES = "What one chip does, of arrays laid out as SPECS says; caches are written over."
 REFERENCE = "The same on whole arrays."
 
 TAIL = """if __name__ == "__main__":
@@ -110,14 +122,25 @@ def _functions(passes: Passes, axes: AxisNames, handings: Sequence[Handing]) -> 
             ("out_specs", outs[0] if len(outs) == 1 else Tuple(outs)),
         )
         sharded = Call("functools.partial", (Name("jax.shard_map"),), keywords)
-        decorators = (Name("jax.jit"), sharded)
+        decorators = (_jitted(program), sharded)
         name = function_name(program, passes)
-        yield from spell.statements([body.function(program, name, CHIP, axes, True, decorators)])
+        doc = WITH_CACHES if body.caches(program) else CHIP
+        yield from spell.statements([body.function(program, name, doc, axes, True, decorators)])
         yield from ("", "")
     for one in handings:
         yield from (*spell.statements([one.function(passes)]), "", "")
     plain = body.function(passes[0], "reference", REFERENCE, axes, False, _plainly(passes[0]))
     yield from spell.statements([plain])
+
+
+def _jitted(program: Program) -> Expr:
+    """The caches, the last arguments, are donated: what is returned lies where they lay."""
+    last = len(body.arguments(program))
+    first = last - len(body.caches(program))
+    if first == last:
+        return Name("jax.jit")
+    numbers = Tuple(tuple(map(Literal, range(first, last))))
+    return Call("functools.partial", (Name("jax.jit"),), (("donate_argnums", numbers),))
 
 
 def _plainly(program: Program) -> tuple[Expr, ...]:
@@ -157,12 +180,19 @@ def _of_scales(passes: Passes) -> list[str]:
     return list(copied.texts()["scales"]) if scaled(passes[0]) else []
 
 
+WITH_PADDING = {
+    "part": "zeros_in_padding",
+    "quantized_part": "zeros_in_padding",
+    "choices": "among_useful",
+}
+"""Where dims are padded, what makes arguments puts zeros there, and counts what is used."""
+
+
 def _wrapped(name: str, passes: Passes, handings: Sequence[Handing]) -> str:
-    """The fixed text of a definition. What makes arguments puts zeros in their padding, and scales
-    beside int8 weights, where there are some; the script goes on with hand-overs."""
+    """The fixed text of a definition, decorated where padding, int8 or hand-overs ask for it."""
     text = copied.text(name)
-    if name in ("part", "quantized_part") and padded(passes[0]):
-        return f"@zeros_in_padding\n{text}"
+    if name in WITH_PADDING and padded(passes[0]):
+        return f"@{WITH_PADDING[name]}\n{text}"
     if name == "argument" and scaled(passes[0]):
         return f"@with_scales\n{text}"
     return f"@with_hand_overs\n{text}" if name == "main" and handings else text

@@ -16,8 +16,8 @@ from layoutc.dsl.program import Program
 
 USED = frozenset(
     {"jax", "jnp", "lax", "float", "product", "own_part", "reorder", "permute"}
-    | {"masked", "used_share", "placed", "place"}
-    | {"block", "carry", "weights", "dtype"}
+    | {"masked", "used_share", "useful", "trimmed", "refilled", "places", "scaled", "seen"}
+    | {"block", "carry", "weights", "own", "layer", "dtype", "placed", "place"}
 )
 """What stands in the emitted functions beside the program's own names."""
 

@@ -72,6 +72,10 @@ class Spelling:
         """The default goes by a name, since --dtype may replace it."""
         return Name("dtype" if dtype == self.default else JAX_DTYPES[dtype])
 
+    def is_f32(self, dtype: Dtype) -> bool:
+        """Whether that is f32 whatever --dtype says."""
+        return dtype == "f32" != self.default
+
 
 def computed(
     operation: Computation, operands: Sequence[Value | Number], result: Type, how: Spelling

@@ -1,9 +1,13 @@
 """Where the padding of dims is masked, so that what lies there never matters.
 
-A value is clean along a padded dim if its padding there is known to hold zeros. Arguments are not:
-in their padding stands whatever the caller put there, infinities too. What is computed from it is
-not looked at until an operation would mix it with what is used; only there, and where a value
-leaves the program, zeros are put in its place.
+A value is clean along a padded dim if its padding there is known to hold zeros. Inputs and weights
+are not: in their padding stands whatever the caller put there, infinities too. What is computed
+from it is not looked at until an operation would mix it with what is used; only there, and where a
+value leaves the program, zeros are put in its place.
+
+A cache is clean: it starts as zeros, and what is written to it is masked, so that it need not be as
+a whole. Only along the dim of its places, where that is padded, tokens may come to lie beyond the
+last one.
 
 That a zero stays one is taken for granted only where both operands are clean: 0 times infinity is
 none.
@@ -14,7 +18,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from math import isfinite
-from typing import NamedTuple
+from typing import NamedTuple, assert_never
 
 from layoutc.dsl.operation import (
     Apply,
@@ -22,6 +26,7 @@ from layoutc.dsl.operation import (
     Cast,
     Function,
     Hold,
+    Layer,
     Move,
     Number,
     Operand,
@@ -62,7 +67,7 @@ def padded(program: Program) -> dict[str, tuple[int, int]]:
 
 def masks(program: Program) -> Masks:
     """The masks that an explicit program takes."""
-    walk = _Walk(frozenset(padded(program)), program.types)
+    walk = _Walk(frozenset(padded(program)), program.types, program.written)
     for item in program.items:
         walk.item(item)
     return Masks(walk.before, {name: walk.unclean(name) for name in walk.clean})
@@ -74,13 +79,15 @@ class _Walk:
 
     padded: frozenset[str]
     types: Mapping[str, Type]
+    written: Mapping[str, str]
     clean: dict[str, frozenset[str]] = field(default_factory=dict)
     before: dict[Define | Repeat, tuple[Mask, ...]] = field(default_factory=dict)
 
     def item(self, item: Item) -> None:
         match item:
-            case Declare():
-                self.clean[item.name] = frozenset()
+            case Declare(kind):
+                zeros = self.padded.intersection(item.type.shape.names)
+                self.clean[item.name] = zeros if kind == "cache" else frozenset()
             case Define():
                 self.mask(item, self.wanted(item))
                 self.clean[item.name] = self.result(item.operation)
@@ -97,8 +104,10 @@ class _Walk:
             self.clean[mask.name] |= {mask.dim}
 
     def wanted(self, item: Define) -> tuple[Mask, ...]:
-        """What is not clean along a dim that the definition sums."""
+        """What is not clean along a dim that the definition sums, or that a cache keeps."""
         match item.operation:
+            case Layer("write", _, (_, str(new), _)):
+                return tuple(Mask(new, d) for d in self.unclean(new) if d in item.type.shape)
             case Product(left, right):
                 names = [side for side in (left, right) if isinstance(side, str)]
             case Reduce("sum" | "mean", _, operand):
@@ -126,6 +135,26 @@ class _Walk:
                 return self.clean[operand]
             case Reduce(_, dims, operand):
                 return self.clean[operand] - {*dims}
+            case Layer():
+                return self.layer(operation)
+
+    def layer(self, operation: Layer) -> frozenset[str]:
+        """Along which of its dims a layer's operation gives something clean."""
+        lead = self.clean[operation.lead]
+        match operation.kind:
+            case "rmsnorm" | "layernorm" | "softmax":
+                return self.padded.intersection(operation.dims)
+            case "rope" | "scale":
+                return lead
+            case "embed" | "write":
+                return lead - {*operation.dims}
+            case "rename":
+                old, new = operation.dims
+                return lead - {old} | ({new} if old in lead else frozenset())
+            case "causal" | "valid":
+                return frozenset()
+            case _:
+                assert_never(operation.kind)
 
     def operand(self, operand: Operand) -> frozenset[str]:
         """The dims along which a factor keeps zeros."""
@@ -141,7 +170,7 @@ class _Walk:
         inside = {item.name for item in block.body} | {n.carried for n in block.nexts}
         start = {n.carried: self.clean[n.carried] for n in block.nexts}
         while True:
-            once = _Walk(self.padded, self.types, self.clean | start)
+            once = _Walk(self.padded, self.types, self.written, self.clean | start)
             for item in block.body:
                 once.item(item)
             asked = [mask for wanted in once.before.values() for mask in wanted]
@@ -153,5 +182,5 @@ class _Walk:
             self.mask(block, dict.fromkeys(outside))
             start = kept
         self.before |= once.before
-        stacks = {item.name: frozenset[str]() for item in block.body if isinstance(item, Declare)}
-        self.clean |= end | stacks
+        own = [item.name for item in block.body if isinstance(item, Declare)]
+        self.clean |= end | {name: once.clean[self.written.get(name, name)] for name in own}

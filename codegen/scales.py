@@ -8,22 +8,20 @@ scales, and takes its own part of them.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 from layoutc.codegen.layouts import AxisNames
 from layoutc.codegen.names import beside
 from layoutc.codegen.operations import (
     COMPUTED,
-    Computation,
     Spelling,
     Value,
     aligned,
-    computed,
     einsum,
     own_parts,
 )
 from layoutc.codegen.tree import Binary, Expr, Method, Name
-from layoutc.dsl.operation import Number, Product
+from layoutc.dsl.operation import Number
 from layoutc.dsl.program import Program, Type
 from layoutc.dsl.scales import holders, scaled
 from layoutc.dsl.shape import Shape, whole
@@ -69,23 +67,17 @@ def _cut(value: Value, like: Shape, axes: AxisNames) -> Value | Number:
     return first
 
 
-def scaled_steps(
-    operation: Computation,
-    operands: Sequence[Value | Number],
-    factors: Sequence[Expr],
-    target: Name,
-    result: Type,
-    how: Spelling,
-) -> tuple[Expr, Expr]:
-    """What the whole numbers give, in f32; and that, called `target`, with its scales."""
+def exact(operands: Sequence[Value | Number], result: Shape, how: Spelling) -> Expr:
+    """The product of whole numbers and what they are multiplied with, in f32."""
+    return einsum(_as_floats(own_parts(operands, how.axes), how), result, Name("jnp.float32"))
+
+
+def applied(target: Name, factors: Sequence[Expr], result: Type, how: Spelling) -> Expr:
+    """What was computed of whole numbers, called `target`, with its scales."""
     value: Expr = target
     for factor in factors:
         value = Binary("*", value, factor)
-    stored = Method(value, "astype", (how.dtype(result.dtype),))
-    if not isinstance(operation, Product):
-        return computed(operation, operands, replace(result, dtype="f32"), how), stored
-    sides = _as_floats(own_parts(operands, how.axes), how)
-    return einsum(sides, result.shape, Name("jnp.float32")), stored
+    return Method(value, "astype", (how.dtype(result.dtype),))
 
 
 def _as_floats(operands: Sequence[Value | Number], how: Spelling) -> list[Value | Number]:

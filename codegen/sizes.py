@@ -8,8 +8,9 @@ from math import ceil, lcm, prod
 
 from layoutc.codegen.body import stacks
 from layoutc.codegen.padding import padded
+from layoutc.codegen.together import as_large, pairs, renamed, rooms
 from layoutc.dsl.handing import HandOver
-from layoutc.dsl.operation import Apply, Cast, Hold, Move, Product
+from layoutc.dsl.operation import Apply, Cast, Hold, Layer, Move, Product
 from layoutc.dsl.program import Define, Program
 
 PER_CHIP = 2
@@ -25,9 +26,10 @@ REPETITIONS = 2
 def multiples(
     program: Program, mesh: Mapping[str, int], hand_overs: Sequence[HandOver] = ()
 ) -> dict[str, int]:
-    """For each dim, the number that its size is a multiple of: all its splits divide it.
+    """For each dim, the number that its size is a multiple of: all its splits divide it, as does
+    2 where rope turns pairs. Dims that are one under two names have one number.
 
-    They are those of a phase, and of what hands its caches over.
+    The splits are those of a phase, and of what hands its caches over.
     """
     phase = program.phase.name
     programs = (program, *(one.program for one in hand_overs if one.source == phase))
@@ -35,6 +37,10 @@ def multiples(
     for type_ in (held for one in programs for held in one.types.values()):
         for dim in type_.shape:
             parts[dim.name] = lcm(parts[dim.name], prod(mesh[a] for a in dim.axes))
+    for name in pairs(program):
+        parts[name] = lcm(parts[name], 2)
+    for names in renamed(program):
+        parts |= dict.fromkeys(names, lcm(*(parts[n] for n in names)))
     return parts
 
 
@@ -44,7 +50,8 @@ def small(
     """Sizes for each phase that run in seconds on simulated devices; never above its own.
 
     What all phases have in common, the dims of weights, is of one size in all. Where a cache is
-    handed over to one of more places, there are more.
+    handed over to one of more places, there are more; of the context there are as many in all,
+    more than the tokens that come, so that these can come at several.
     """
     parts = [multiples(program, mesh, hand_overs) for program in passes]
     joint = {dim: lcm(*(p[dim] for p in parts)) for dim in passes[0].dims}
@@ -53,10 +60,14 @@ def small(
     handed = {name for one in hand_overs for name, _ in one.caches()}
     dims = {dim for name in handed for dim in passes[0].types[name].shape.names}
     ranked = [_ranks(program, passes, dims) for program in passes]
-    return [
-        {**_small(program, joint, ranks), **repeat}
-        for program, ranks in zip(passes, ranked, strict=True)
-    ]
+    tables = [_small(p, joint, ranks) for p, ranks in zip(passes, ranked, strict=True)]
+    for tokens, places in sorted(rooms(passes[0])):
+        most = max(table[tokens] for table in tables) + WHOLE
+        for dim in as_large(places, passes[0]):
+            size = joint[dim] * ceil(Fraction(most, joint[dim]))
+            for table, program in zip(tables, passes, strict=True):
+                table[dim] = min(program.dims[dim] or size, max(table[dim], size))
+    return [{**table, **repeat} for table in tables]
 
 
 def _ranks(program: Program, passes: Sequence[Program], dims: Iterable[str]) -> dict[str, int]:
@@ -90,6 +101,9 @@ def fan_ins(program: Program) -> dict[str, str]:
             case Move(_, _, name) | Hold(name) | Cast(name) | Apply("neg", name):
                 if define.name in found:
                     found[name] = found[define.name]
+            case Layer("rename", (old, new), (str(name),)):
+                if define.name in found:
+                    found[name] = found[define.name].replace(new, old)
             case Product(left, right):
                 for side in (left, right):
                     if isinstance(side, str):

@@ -21,6 +21,7 @@ from layoutc.codegen.tree import (
     Broadcast,
     Call,
     Expr,
+    Extent,
     Function,
     Literal,
     Method,
@@ -49,6 +50,8 @@ def expression(expr: Expr) -> str:
             return f"{_tight(value)}.{name}({', '.join(map(expression, args))})"
         case Binary(sign, left, right):
             return f"{_tight(left)} {sign} {_tight(right)}"
+        case Extent(value, dim):
+            return f"{_tight(value)}.shape[{dim}]"
         case Broadcast(value, kept):
             return f"{_tight(value)}[{', '.join(':' if k else 'None' for k in kept)}]"
         case _:
@@ -143,43 +146,39 @@ def _broken(prefix: str, value: Expr, depth: int) -> list[str]:
         return [flat]
     match value:
         case Call(function, args, keywords):
-            opening, inner, closing = f"{function}(", _parts(args, keywords), ")"
+            opening, inner, closing = f"{function}(", _named(args, keywords), ")"
         case Tuple(items):
-            opening, inner, closing = "(", _parts(items), ")"
+            opening, inner, closing = "(", _named(items), ")"
         case Method(Call(function, args, keywords), name, rest):
             tail = ", ".join(map(expression, rest))
-            opening, inner, closing = f"{function}(", _parts(args, keywords), f").{name}({tail})"
+            opening, inner, closing = f"{function}(", _named(args, keywords), f").{name}({tail})"
         case Method(Binary() as operand, name, args):
             tail = f").{name}({', '.join(map(expression, args))})"
             return [f"{pad}{prefix}(", f"{pad}{INDENT}{expression(operand)}", f"{pad}{tail}"]
         case _:
             return [f"{pad}{prefix}(", f"{pad}{INDENT}{expression(value)}", f"{pad})"]
-    lines = [_listed(key, part, depth + 1) for key, part in inner]
-    return [
-        f"{pad}{prefix}{opening}",
-        *(line for part in lines for line in part),
-        f"{pad}{closing}",
-    ]
+    lines = [line for key, item in inner for line in _item(key, item, depth + 1)]
+    return [f"{pad}{prefix}{opening}", *lines, f"{pad}{closing}"]
 
 
-def _parts(
-    args: Iterable[Expr], keywords: Iterable[tuple[str, Expr]] = ()
+def _named(
+    args: Sequence[Expr], keywords: Sequence[tuple[str, Expr]] = ()
 ) -> list[tuple[str, Expr]]:
-    """What stands between brackets, each with what stands in front of it."""
+    """Arguments with what stands before each of them."""
     return [*(("", arg) for arg in args), *((f"{key}=", value) for key, value in keywords)]
 
 
-def _listed(prefix: str, value: Expr, depth: int) -> list[str]:
-    """An argument on lines of its own. Only a list in it is broken: no expression is."""
-    if isinstance(value, Call | Tuple):
-        lines = _broken(prefix, value, depth)
-    else:
-        lines = [f"{INDENT * depth}{prefix}{expression(value)}"]
-    return [*lines[:-1], f"{lines[-1]},"]
+def _item(key: str, value: Expr, depth: int) -> list[str]:
+    """An argument on a line of its own, or on several where it is a list that is too long."""
+    flat = f"{INDENT * depth}{key}{expression(value)},"
+    if len(flat) <= WIDTH or not isinstance(value, Call | Tuple):
+        return [flat]
+    *lines, last = _broken(key, value, depth)
+    return [*lines, f"{last},"]
 
 
 def _arguments(call: Call) -> list[str]:
-    return [f"{key}{expression(value)}" for key, value in _parts(call.args, call.keywords)]
+    return [f"{key}{expression(value)}" for key, value in _named(call.args, call.keywords)]
 
 
 def _tight(expr: Expr) -> str:

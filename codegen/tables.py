@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-from layoutc.codegen import body, sizes, spell
+from layoutc.codegen import body, sizes, spell, together
 from layoutc.codegen.layouts import AxisNames
 from layoutc.codegen.names import function_name
 from layoutc.codegen.operations import JAX_DTYPES
@@ -28,12 +28,12 @@ def tables(
     passes: Passes, mesh: Mapping[str, int], axes: AxisNames, hand_overs: Sequence[HandOver]
 ) -> Iterator[str]:
     program = passes[0]
-    yield _table("MESH", {axes.labels[a.name]: mesh[a.name] for a in program.axes})
+    yield from _table("MESH", {axes.labels[a.name]: mesh[a.name] for a in program.axes})
     small = sizes.small(passes, mesh, hand_overs)
     yield from _by_phase("DIMS", passes, [one.sizes for one in passes])
     parts = [sizes.multiples(one, mesh, hand_overs) for one in passes]
-    yield from _by_phase("PARTS", passes, parts, "  # what a dim is a multiple of")
-    yield from _by_phase("SMALL", passes, small, "  # for simulated devices")
+    yield from _by_phase("PARTS", passes, parts, "what a dim is a multiple of")
+    yield from _by_phase("SMALL", passes, small, "for simulated devices")
     if padded(program):
         yield _useful(padded(program))
     yield f"DTYPE = {JAX_DTYPES[program.dtype]}"
@@ -72,11 +72,11 @@ def _by_phase(
 ) -> Iterator[str]:
     """A table of numbers; of several phases, one for each."""
     if len(passes) == 1:
-        yield _table(name, tables[0]) + comment
+        yield from _table(name, tables[0], comment)
         return
-    yield f"{name} = {{{comment}"
+    yield f"{name} = {{" + (f"  # {comment}" if comment else "")
     for program, table in zip(passes, tables, strict=True):
-        yield f"{INDENT}{spell.string(program.phase.name)}: {_dict(table)},"
+        yield from _entries(f"{INDENT}{spell.string(program.phase.name)}: ", table, ",")
     yield "}"
 
 
@@ -89,12 +89,23 @@ def phases(passes: Passes) -> Iterator[str]:
     yield "}"
 
 
-def _table(name: str, values: Mapping[str, int]) -> str:
-    return f"{name} = {_dict(values)}"
+def _table(name: str, values: Mapping[str, int], comment: str = "") -> list[str]:
+    """A table on a line, its comment above where there is no room beside it."""
+    lines, note = _entries(f"{name} = ", values), f"  # {comment}" if comment else ""
+    if len(lines[0] + note) <= spell.WIDTH:
+        return [lines[0] + note, *lines[1:]]
+    return [note.strip(), *lines]
 
 
-def _dict(values: Mapping[str, int]) -> str:
-    return f"{{{', '.join(f'{spell.string(k)}: {v}' for k, v in values.items())}}}"
+def _entries(before: str, values: Mapping[str, int], after: str = "") -> list[str]:
+    """A dict between two texts, an entry to a line if it is too long for one."""
+    entries = [f"{spell.string(key)}: {value}" for key, value in values.items()]
+    flat = f"{before}{{{', '.join(entries)}}}{after}"
+    if len(flat) <= spell.WIDTH:
+        return [flat]
+    indent = before[: len(before) - len(before.lstrip())]
+    lines = [f"{indent}{INDENT}{entry}," for entry in entries]
+    return [f"{before}{{", *lines, f"{indent}}}{after}"]
 
 
 def _pinned(passes: Passes) -> Tuple:
@@ -108,6 +119,7 @@ def _pinned(passes: Passes) -> Tuple:
 
 def arguments(program: Program) -> Iterable[str]:
     fan_ins, stacks, scales = sizes.fan_ins(program), body.stacks(program), scaled(program)
+    counts = together.counts(program)
     yield "ARGUMENTS = {"
     for declare in body.arguments(program):
         dims = "".join(declare.type.shape.names)
@@ -120,6 +132,9 @@ def arguments(program: Program) -> Iterable[str]:
             keywords.append(("stack", Literal(stacks[declare.name])))
         if declare.name in scales:
             keywords.append(("scales", Literal("".join(scales[declare.name]))))
+        if declare.kind == "cache":
+            keywords.append(("cache", Literal(True)))
+        keywords += [(key, Literal(value)) for key, value in counts.get(declare.name, {}).items()]
         call = Call("Tensor", (Literal(dims),), tuple(keywords))
         yield f"    {spell.string(declare.name)}: {spell.expression(call)},"
     yield "}"

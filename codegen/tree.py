@@ -53,7 +53,7 @@ class Method:
 class Binary:
     """`left sign right`."""
 
-    sign: OneOf["+", "-", "*", "/"]
+    sign: OneOf["+", "-", "*", "/", "<", "<="]
     left: Expr
     right: Expr
 
@@ -66,7 +66,15 @@ class Broadcast:
     kept: tuple[bool, ...]
 
 
-Expr = Name | Literal | Tuple | Call | Method | Binary | Broadcast
+@dataclass(frozen=True, slots=True)
+class Extent:
+    """`value.shape[dim]`."""
+
+    value: Expr
+    dim: int
+
+
+Expr = Name | Literal | Tuple | Call | Method | Binary | Broadcast | Extent
 
 
 @dataclass(frozen=True, slots=True)

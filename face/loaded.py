@@ -66,7 +66,8 @@ class Loaded:
 
     def __call__(self, /, *arrays: Array, **named: Array) -> Any:
         """Runs it. Takes the arguments in order, by name, or both; one output is an array,
-        several are a tuple, the outputs first, then the caches.
+        several are a tuple, the outputs first, then the caches. The caches that it takes are used
+        up: they are written over, and the next call takes the returned ones.
 
         Raises:
             TypeError: an argument is missing, or one too many.
@@ -129,7 +130,7 @@ class Loaded:
     def arguments(self) -> Structs:
         """Each argument's shape, dtype and sharding, without its values, in the order of `names`.
 
-        A weight inside a `repeat` has the stack as its first dim, which nothing splits.
+        A weight or cache inside a `repeat` has the stack as its first dim, which nothing splits.
         """
         arguments = build.arguments(self.module, self.mesh, self.phase)
         return dict(zip(self.names, arguments, strict=True))

@@ -108,7 +108,7 @@ def part(
     unit = uniform(f"{seed} {name}", extents(tensor, sizes), index)
     held = np.dtype(tensor.dtype or dtype)
     if held.kind == "i":
-        return np.asarray(np.floor(8 * unit - 4), held)
+        return np.asarray(tensor.least + np.floor(unit * choices(tensor, sizes)), held)
     fan_in = math.prod(sizes[d] for d in tensor.fan_in)
     return ((2 * unit - 1) * math.sqrt(3 / fan_in)).astype(held)
 
@@ -126,6 +126,14 @@ def uniform(
     bits = (bits ^ (bits >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
     unit = (bits ^ (bits >> np.uint64(31))).astype(np.float64) / 2.0**64
     return unit.reshape(unit.shape[1:])
+
+
+def choices(tensor: Tensor, sizes: dict[str, int]) -> int:
+    """How many whole numbers an argument may hold, from its least on."""
+    if not tensor.span:
+        return 8
+    taken = sizes[tensor.room] - 1 if tensor.room else 0
+    return max(sizes[tensor.span] - taken, 1)
 
 
 def whole(phase: Phase, seed: int, dtype: Any, sizes: dict[str, int]) -> list[Any]:

@@ -30,6 +30,10 @@ class Tensor(NamedTuple):
     fan_in: str = ""  # the dims that its product sums; values are scaled by 1/sqrt of their sizes
     stack: int = 0  # as many stand in a stack, one for each repetition; 0: it is not a stack
     scales: str | None = None  # an int8 weight's: it is a pair of whole numbers and such scales
+    cache: bool = False  # it is used up, and returned for the next call
+    least: int = -4  # whole numbers are from this one on,
+    span: str = ""  # as many as this dim has places (8 if there is none),
+    room: str = ""  # less those from where on the tokens of this dim have no room
 
 
 ARGUMENTS = {"x": Tensor("B")}

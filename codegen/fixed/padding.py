@@ -11,7 +11,8 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
-from layoutc.codegen.fixed.filled import ARGUMENTS, USEFUL
+from layoutc.codegen.fixed.filled import ARGUMENTS, USEFUL, Tensor
+from layoutc.codegen.fixed.layers import places
 
 
 def useful(dim: str, size: int) -> int:
@@ -24,17 +25,28 @@ def masked(
     block: jax.Array, number: int, dim: str, axes: str | tuple[str, ...], fill: float = 0
 ) -> jax.Array:
     """The block with `fill` in the padding of dim `number`: that is `dim`, split over `axes`."""
-    size = block.shape[number]
-    place = lax.axis_index(axes) * size + lax.broadcasted_iota(jnp.int32, block.shape, number)
+    place = places(block, number, axes)
     if jnp.issubdtype(block.dtype, jnp.integer):
         fill = max(fill, np.iinfo(block.dtype).min)  # whole numbers have no infinity
-    return jnp.where(place < useful(dim, size * lax.axis_size(axes)), block, fill)
+    size = block.shape[number] * lax.axis_size(axes)
+    return jnp.where(place < useful(dim, size), block, fill)
 
 
 def used_share(block: jax.Array, number: int, dim: str, axes: str | tuple[str, ...]) -> float:
     """How much of the dim `number`, which is `dim` split over `axes`, is no padding: 1 is all."""
     size = block.shape[number] * lax.axis_size(axes)
     return useful(dim, size) / size
+
+
+def trimmed(block: jax.Array, number: int, dim: str) -> jax.Array:
+    """The block without the padding of dim `number`: that is `dim`, all of it on the chip."""
+    return lax.slice_in_dim(block, 0, useful(dim, block.shape[number]), axis=number)
+
+
+def refilled(block: jax.Array, number: int, size: int) -> jax.Array:
+    """The block with zeros at the end of dim `number`, so that its size is `size` again."""
+    fill = [(0, size - block.shape[d] if d == number else 0) for d in range(block.ndim)]
+    return jnp.pad(block, fill)
 
 
 def unpadded(*returned: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
@@ -80,3 +92,13 @@ def zeros_in_padding(part: Callable[..., Any]) -> Callable[..., Any]:
         return values
 
     return made
+
+
+def among_useful(choices: Callable[..., int]) -> Callable[..., int]:
+    """The function that counts the whole numbers of an argument, but by useful sizes."""
+
+    @functools.wraps(choices)
+    def counted(tensor: Tensor, sizes: dict[str, int]) -> int:
+        return choices(tensor, {dim: useful(dim, size) for dim, size in sizes.items()})
+
+    return counted

@@ -63,13 +63,15 @@ def account(plan: Pass, built: build.Built) -> Memory:
     """`built` is the plan's own program, compiled.
 
     On the CPU narrow floats are computed in f32, so that XLA's account says nothing of them:
-    there the program is compiled once more, with f32 in their place. Its inputs may be written
-    over, as a chain of layers does it and as the price has it. What an argument is once it is
-    masked is a value of its own, which the price of the program does not know.
+    there the program is compiled once more, with f32 in their place. Its caches are written over,
+    and its inputs may be, as a chain of layers does it and as the price has it. What an argument is
+    once it is masked is a value of its own, which the price of the program does not know.
     """
     inputs = [d for d in body.arguments(plan.program) if d.kind == "input"]
     wide = widened(plan.program) if built.platform == "cpu" else plan.program
-    peak, besides = _peak(emit(wide, plan.mesh), identifier(wide.name), len(inputs), built.platform)
+    kinds = [d.kind for d in body.arguments(plan.program)]
+    donated = tuple(i for i, kind in enumerate(kinds) if kind != "weight")
+    peak, besides = _peak(emit(wide, plan.mesh), identifier(wide.name), donated, built.platform)
     return Memory(
         predicted_stored=plan.prices.memory.traffic_bytes,
         stored=built.usage.arguments - sum(_bytes(d, plan) for d in inputs),
@@ -81,11 +83,11 @@ def account(plan: Pass, built: build.Built) -> Memory:
 
 
 @lru_cache(maxsize=1)
-def _peak(text: str, name: str, inputs: int, platform: str) -> tuple[int, Aside]:
+def _peak(text: str, name: str, donated: tuple[int, ...], platform: str) -> tuple[int, Aside]:
     """XLA's peak for an emitted text, and what is aside in it; many may ask for the same."""
     module = load(text, name)
     arguments = build.arguments(module, module.make_mesh())
-    compiled = build.build(getattr(module, name), arguments, donated=range(inputs))
+    compiled = build.build(getattr(module, name), arguments, donated=donated)
     usage = compiled.usage
     return usage.peak, aside(compiled.module, usage.peak - usage.arguments)
 

@@ -10,6 +10,7 @@ from layoutc.dsl.operation import (
     Arithmetic,
     Cast,
     Hold,
+    Layer,
     Move,
     Operand,
     Operation,
@@ -75,19 +76,22 @@ class _Numbers:
                 return Product(one(left), one(right))
             case Arithmetic(sign, left, right):
                 return Arithmetic(sign, one(left), one(right))
+            case Layer():
+                return replace(operation, operands=tuple(map(one, operation.operands)))
             case Reduce() | Apply() | Cast() | Hold() | Move():
                 return replace(operation, operand=one(operation.operand))
 
 
 def _live(program: Program) -> set[str]:
-    """Backwards from the outputs, until a round brings nothing new: blocks feed themselves."""
+    """Backwards from the outputs and from what the caches are in the end, until a round brings
+    nothing new: blocks feed themselves."""
     needs = {i.name: operands(i.operation) for i, _ in program.walk() if isinstance(i, Define)}
     feeds = {
         n.carried: n.value for item in program.items if isinstance(item, Repeat) for n in item.nexts
     }
     live: set[str] = set()
     open_ = [o.name for o in program.outputs]
-    open_ += [i.name for i, _ in program.walk() if isinstance(i, Declare) and i.kind == "cache"]
+    open_ += program.written.values()
     while open_:
         name = open_.pop()
         if name not in live:

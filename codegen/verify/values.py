@@ -40,7 +40,8 @@ def compare(source: str, module: ModuleType, program: Program, mesh: Mapping[str
     phase = module.called(program.phase.name)
     dtype, arrays = _arrays(module, program)
     with _exactly():
-        error = float(module.compared(phase, arrays, 0, dtype, phase.small))
+        wanted = module.reference(*module.whole(phase, 0, dtype, phase.small))
+        error = float(module.worst(phase.run(*arrays), wanted))
     found = Values(error, module.tolerance(dtype), phase.small)
     return found if found.equal else replace(found, first=_first(source, program, mesh))
 
@@ -53,23 +54,29 @@ def _arrays(module: ModuleType, program: Program) -> tuple[Any, tuple[Any, ...]]
 
 
 def _spoiled(module: ModuleType, arrays: tuple[Any, ...]) -> tuple[Any, ...]:
-    """The arguments with something in their padding that shows wherever it gets."""
-    import jax
-
-    def spoiled(dims: str, made: Any) -> Any:
-        array, stack = made, made.ndim - len(dims)
-        show = float("nan") if jax.numpy.issubdtype(made.dtype, jax.numpy.floating) else SHOWN
-        for number, dim in enumerate(dims, stack):
-            padding = slice(module.useful(dim, made.shape[number]), None)
-            array = array.at[(*[slice(None)] * number, padding)].set(show)
-        return jax.device_put(array, made.sharding)
+    """The arguments with something in their padding that shows wherever it gets; in that of
+    caches, which hold what the program wrote, are zeros."""
 
     def one(tensor: Any, made: Any) -> Any:
+        if tensor.cache:
+            return made
         if tensor.scales is None:
-            return spoiled(tensor.dims, made)
-        return tuple(map(spoiled, (tensor.dims, tensor.scales), made))
+            return _spoilt(module, tensor.dims, made)
+        pairs = zip((tensor.dims, tensor.scales), made, strict=True)
+        return tuple(_spoilt(module, dims, array) for dims, array in pairs)
 
     return tuple(map(one, module.ARGUMENTS.values(), arrays))
+
+
+def _spoilt(module: ModuleType, dims: str, made: Any) -> Any:
+    import jax
+
+    array, stack = made, made.ndim - len(dims)
+    show = float("nan") if jax.numpy.issubdtype(made.dtype, jax.numpy.floating) else SHOWN
+    for number, dim in enumerate(dims, stack):
+        padding = slice(module.useful(dim, made.shape[number]), None)
+        array = array.at[(*[slice(None)] * number, padding)].set(show)
+    return jax.device_put(array, made.sharding)
 
 
 def _exactly() -> Any:

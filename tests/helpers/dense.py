@@ -8,15 +8,18 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any, Protocol
 
 import numpy as np
+from dense_layers import layer
 
 from layoutc.dsl.operation import (
     Apply,
     Arithmetic,
     Cast,
     Hold,
+    Layer,
     Move,
     Number,
     Operation,
@@ -63,8 +66,11 @@ class Machine(Protocol):
     def result(self, value: Any, shape: Shape) -> Array: ...
 
 
+@dataclass(frozen=True)
 class Dense:
-    """Whole arrays; a change of layout is nothing."""
+    """Whole arrays; a change of layout is nothing. `sizes` are those of the dims."""
+
+    sizes: Mapping[str, int]
 
     def declare(self, array: Array, shape: Shape) -> Array:
         return array.astype(np.float64)
@@ -78,6 +84,10 @@ class Dense:
     ) -> Array:
         if isinstance(operation, Move):
             return values[operation.operand]
+        if isinstance(operation, Layer):
+            return layer(
+                operation, values, {n: s.names for n, s in shapes.items()}, to.names, self.sizes
+            )
         return block_of(operation, values, {n: s.names for n, s in shapes.items()}, to.names)
 
     def result(self, value: Array, shape: Shape) -> Array:
@@ -88,16 +98,30 @@ def run(
     program: Program, arrays: Mapping[str, Array], machine: Machine | None = None
 ) -> list[Array]:
     """The outputs, then the caches, of `program` on whole arrays by name (stacks are stacks)."""
-    machine = machine or Dense()
-    types, values = program.types, dict[str, Any]()
+    sizes = _sizes(program, arrays)
+    machine = machine or Dense(sizes)
+    types, values, stacks = program.types, dict[str, Any](), dict[str, Array]()
     for item in program.items:
         if isinstance(item, Repeat):
-            _repeat(item, program, arrays, machine, values)
+            stacks |= _repeat(item, program, arrays, machine, values)
         else:
             _item(item, program, arrays, machine, values)
-    caches = [d for d, _ in program.walk() if isinstance(d, Declare) and d.kind == "cache"]
-    outputs = [machine.result(values[o.name], types[o.name].shape) for o in program.outputs]
-    return outputs + [arrays[c.name] for c in caches]
+    written = program.written
+    names = [o.name for o in program.outputs] + [n for c, n in written.items() if c not in stacks]
+    results = {n: machine.result(values[n], types[n].shape) for n in names} | stacks
+    return [results[o.name] for o in program.outputs] + [
+        results[cache if cache in stacks else name] for cache, name in written.items()
+    ]
+
+
+def _sizes(program: Program, arrays: Mapping[str, Array]) -> dict[str, int]:
+    """The sizes of the dims, where arrays have other ones than the program says theirs."""
+    sizes = program.sizes
+    for item, _ in program.walk():
+        if isinstance(item, Declare):
+            names = item.type.shape.names
+            sizes |= zip(names, arrays[item.name].shape[-len(names) :], strict=True)
+    return sizes
 
 
 def _repeat(
@@ -106,15 +130,21 @@ def _repeat(
     arrays: Mapping[str, Array],
     machine: Machine,
     values: dict[str, Any],
-) -> None:
+) -> dict[str, Array]:
+    """What becomes of the block's caches."""
     own = {d.name for d in block.body if isinstance(d, Declare)}
     count = min([len(arrays[n]) for n in own], default=block.count)
+    ends = {c: name for c, name in program.written.items() if c in own}
+    layers: dict[str, list[Array]] = {c: [] for c in ends}
     for number in range(count):
         inner = dict(values)
         slices = {n: a[number] if n in own else a for n, a in arrays.items()}
         for item in block.body:
             _item(item, program, slices, machine, inner)
         values.update({n.carried: inner[n.value] for n in block.nexts})
+        for cache, name in ends.items():
+            layers[cache].append(machine.result(inner[name], program.types[name].shape))
+    return {cache: np.stack(found) for cache, found in layers.items()}
 
 
 def _item(
@@ -164,8 +194,8 @@ def block_of(
             return np.asarray(getattr(np, kind)(values[name], axis=along))
         case Cast(name) | Hold(name):
             return values[name]
-        case Move():
-            raise AssertionError("a move is the machine's business")
+        case Move() | Layer():
+            raise AssertionError("a move is the machine's business, as is a layer's operation")
 
 
 def _spread(array: Array, dims: Sequence[str], to: Sequence[str]) -> Array:
