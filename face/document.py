@@ -46,6 +46,7 @@ def plan(
         "mesh": dict(made.mesh),
         "seconds": made.seconds,
         "phases": {part.phase: _phase(part, share) for part in made.passes},
+        "hand_overs": {str(one): _moves(moves) for one, moves in made.handed},
         "bound": made.bound,
         "gap": made.gap,
         "alternatives": documents(made, found),
@@ -54,6 +55,21 @@ def plan(
             alone.only.phase: {"mesh": dict(alone.mesh), "seconds": alone.only.prices.seconds}
             for alone in apart
         },
+    }
+
+
+def _moves(made: Pass) -> Document:
+    """What hands caches over: nothing but collectives."""
+    total = made.prices.communication
+    return {
+        "collectives": [_collective(made, price) for price in made.prices.collectives],
+        "communication": {
+            "elements": total.elements,
+            "bytes": total.bytes,
+            "seconds": total.seconds,
+        },
+        "seconds": total.seconds,
+        "weight": made.weight,
     }
 
 

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from fractions import Fraction
 
 from layoutc import context
+from layoutc.dsl.handing import HandOver
 from layoutc.dsl.printer import print_dim, print_statement
 from layoutc.dsl.program import DTYPES, Declare, Define, Repeat
 from layoutc.dsl.scales import scaled
@@ -41,7 +42,21 @@ def report(
     parts = [f"{_where(plan)}, {len(plan.passes)} phases"]
     for part in plan.passes:
         parts += [phase(part), *_listed(part), table(pass_totals(part, share))]
+    parts += [part for one, moves in plan.handed for part in _handed(one, moves)]
     return "\n\n".join([*parts, f"all phases\n\n{rest}"]) + "\n"
+
+
+def _handed(one: HandOver, moves: Pass) -> list[str]:
+    """What hands caches over: the moves, and what they come to."""
+    often = "" if moves.weight == 1 else f", {moves.weight:g} times"
+    rows, total = statements(moves), moves.prices.communication
+    if not rows:
+        return [f"{one}{often}: the caches are placed as they are, nothing is received"]
+    said = f"{size(total.bytes)} received, {duration(total.seconds)}"
+    return [
+        f"{one}{often}: the caches are handed over, {said}",
+        table(rows, right=(3, 4), gap=(2, 1, 1, 3, 3)),
+    ]
 
 
 def _where(plan: Plan) -> str:

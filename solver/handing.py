@@ -19,12 +19,14 @@ from layoutc.solver.space import Node, Space
 def hand_over(problem: Problem) -> None:
     """Ties the layouts of each cache in consecutive parts by what it takes to hand it over."""
     for number, (source, target) in enumerate(pairwise(problem.parts)):
-        for item, times in source.program.walk():
-            if isinstance(item, Declare) and item.kind == "cache" and fits(item, source, target):
+        walked = source.program.walk()
+        caches = [(i, n) for i, n in walked if isinstance(i, Declare) and i.kind == "cache"]
+        if all(_fits(item, source, target) for item, _ in caches):
+            for item, times in caches:
                 _hand(problem, number, item, times)
 
 
-def fits(item: Declare, source: Part, target: Part) -> bool:
+def _fits(item: Declare, source: Part, target: Part) -> bool:
     """Whether a cache of one part has a place in the other's."""
     return all(source.sizes[d] <= target.sizes[d] for d in item.type.shape.names)
 

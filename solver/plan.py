@@ -10,7 +10,7 @@ from layoutc.dsl.program import Program
 from layoutc.solver.asked import Minimize
 from layoutc.solver.machine import Machine
 from layoutc.solver.meshes import Mesh
-from layoutc.solver.price import Prices
+from layoutc.solver.price import Prices, price
 
 ROUNDING = 1e-9
 """A gap no larger is one of rounding: bounds and values are sums of many numbers."""
@@ -77,16 +77,34 @@ class Plan:
         return self.passes[0].program.name
 
     @property
+    def handed(self) -> tuple[tuple[HandOver, Pass], ...]:
+        """What hands caches over, each with its moves as a pass, which runs as often as its source
+        does."""
+        mesh, machine = self.mesh, self.machine
+        passes = (
+            Pass(one.program, mesh, machine, price(one.program, mesh, machine))
+            for one in self.hand_overs
+        )
+        return tuple(zip(self.hand_overs, passes, strict=True))
+
+    @property
+    def handing_seconds(self) -> float:
+        """What all of that takes, as often as it is done."""
+        return sum(one.weight * one.prices.communication.seconds for _, one in self.handed)
+
+    @property
     def seconds(self) -> float:
-        """All passes, each as often as its phase runs."""
-        return sum(one.weight * one.prices.seconds for one in self.passes)
+        """All passes and what hands caches over, each as often as its phase runs."""
+        passes = sum(one.weight * one.prices.seconds for one in self.passes)
+        return passes + self.handing_seconds
 
     @property
     def value(self) -> float:
         """What was minimised, in seconds."""
         if self.minimize == "time":
             return self.seconds
-        return sum(one.weight * one.prices.communication.seconds for one in self.passes)
+        passes = sum(one.weight * one.prices.communication.seconds for one in self.passes)
+        return passes + self.handing_seconds
 
     @property
     def gap(self) -> float:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import suppress
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from math import inf
 
+from layoutc.dsl.handing import HandOver
 from layoutc.dsl.program import Program
 from layoutc.solver import capacity, units
 from layoutc.solver.asked import Asked, Minimize
@@ -14,6 +15,7 @@ from layoutc.solver.assignment import Found
 from layoutc.solver.eliminate import TOLERANCE, Infeasible
 from layoutc.solver.fill import renamed_axes
 from layoutc.solver.formula import communication
+from layoutc.solver.handed import handed, stood
 from layoutc.solver.machine import Machine
 from layoutc.solver.meshes import Mesh, mesh_of, meshes, pinned, renamings, uneven
 from layoutc.solver.padding import Padded, paddings
@@ -28,6 +30,19 @@ MOST_PADDINGS = 8
 
 Passes = tuple[Program, ...]
 """The explicit program of each phase."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Spelled:
+    """A plan as programs: one for each phase, and what hands caches over."""
+
+    passes: Passes
+    hand_overs: tuple[HandOver, ...] = ()
+
+    def renamed(self, names: Mapping[str, str]) -> _Spelled:
+        """The same with its axes renamed."""
+        handed = (replace(h, program=renamed_axes(h.program, names)) for h in self.hand_overs)
+        return _Spelled(tuple(renamed_axes(p, names) for p in self.passes), tuple(handed))
 
 
 def solve(
@@ -125,7 +140,7 @@ def _placed(program: Program, chips: int, machine: Machine, asked: Asked) -> Pla
     best = min(value for value, _ in roomy)
     tied = [mesh for value, mesh in roomy if _equal(value, best)]
     worse = sorted((v for v in roomy if not _equal(v[0], best)), key=lambda pair: pair[0])
-    candidates = [pinned(program, mesh).passes for mesh in tied]
+    candidates = [_stood(pinned(program, mesh).passes) for mesh in tied]
     place = 0 if asked.minimize == "time" else 1
     plan = _best(candidates, chips, machine, asked.minimize, best[place])
     return replace(
@@ -136,10 +151,15 @@ def _placed(program: Program, chips: int, machine: Machine, asked: Asked) -> Pla
     )
 
 
+def _stood(passes: Passes) -> _Spelled:
+    return _Spelled(passes, stood(passes))
+
+
 def _weighed(
     program: Program, chips: int, machine: Machine, asked: Asked
 ) -> Iterator[tuple[tuple[float, float], Mesh, bool]]:
     """What is minimised on each mesh that divides every dim, and whether all phases fit there."""
+    handing = stood(program.passes)
     for mesh in meshes(program.axes, chips):
         first = second = 0.0
         fits = True
@@ -153,7 +173,19 @@ def _weighed(
             first += one.phase.weight * value[0]
             second += one.phase.weight * (_received(one, mesh) if asked.large else value[1])
         else:
+            for hand_over in handing:
+                moved = _handing(hand_over, mesh, machine, asked)
+                first += moved if asked.minimize == "time" else 0.0
+                second += 0.0 if asked.minimize == "time" else moved
             yield (first, second), mesh, fits
+
+
+def _handing(hand_over: HandOver, mesh: Mesh, machine: Machine, asked: Asked) -> float:
+    """What a hand-over adds to what is minimised, as often as it is done."""
+    program = hand_over.program
+    if asked.large:
+        return program.phase.weight * _received(program, mesh)
+    return program.phase.weight * price(program, mesh, machine).communication.seconds
 
 
 def _received(program: Program, mesh: Mesh) -> float:
@@ -191,7 +223,9 @@ def _others(program: Program, mesh: Mesh, answers: list[Answer]) -> Iterator[Mes
             yield other
 
 
-def _worth_spelling(program: Program, answers: list[Answer], machine: Machine) -> Iterator[Passes]:
+def _worth_spelling(
+    program: Program, answers: list[Answer], machine: Machine
+) -> Iterator[_Spelled]:
     """The answer on the most even mesh, and those that get by with less memory than it.
 
     Settling the ties within an answer takes longer than finding it, so that an answer whose
@@ -205,35 +239,38 @@ def _worth_spelling(program: Program, answers: list[Answer], machine: Machine) -
         spelled = _spelled(answer, tidied(answer))
         least = min(_memory(spelled, machine), least or _memory(spelled, machine))
         for names in renamings(program):
-            yield tuple(renamed_axes(one, names) for one in spelled)
+            yield spelled.renamed(names)
 
 
-def _memory(passes: Passes, machine: Machine) -> int:
-    return max(price(one, mesh_of(one), machine).memory.bytes for one in passes)
+def _memory(spelled: _Spelled, machine: Machine) -> int:
+    return max(price(one, mesh_of(one), machine).memory.bytes for one in spelled.passes)
 
 
-def _spelled(answer: Answer, found: Found) -> Passes:
+def _spelled(answer: Answer, found: Found) -> _Spelled:
     """An assignment of an answer as explicit programs."""
-    return tuple(filled.program for filled in capacity.filled(answer.node.instance, found))
+    instance = answer.node.instance
+    passes = tuple(filled.program for filled in capacity.filled(instance, found))
+    return _Spelled(passes, handed(instance, found))
 
 
 def _best(
-    candidates: list[Passes], chips: int, machine: Machine, minimize: Minimize, bound: float
+    candidates: list[_Spelled], chips: int, machine: Machine, minimize: Minimize, bound: float
 ) -> Plan:
     """Settles ties. Memory is the same for all renamings, so one of each mesh is priced."""
     memory: dict[tuple[int, ...], int] = {}
 
-    def rank(passes: Passes) -> tuple[object, ...]:
-        key = uneven(mesh_of(passes[0]))
+    def rank(spelled: _Spelled) -> tuple[object, ...]:
+        first, *_ = spelled.passes
+        key = uneven(mesh_of(first))
         if key not in memory:
-            memory[key] = _memory(passes, machine)
-        reading = tuple(map(_reading, passes))
-        return memory[key], key, reading, _sizes(passes[0])
+            memory[key] = _memory(spelled, machine)
+        reading = tuple(map(_reading, spelled.passes))
+        return memory[key], key, reading, _sizes(first)
 
     best = min(candidates, key=rank)
-    mesh = mesh_of(best[0])
-    passes = tuple(Pass(one, mesh, machine, price(one, mesh, machine)) for one in best)
-    return Plan(passes, chips, mesh, machine, minimize, bound)
+    mesh = mesh_of(best.passes[0])
+    passes = tuple(Pass(one, mesh, machine, price(one, mesh, machine)) for one in best.passes)
+    return Plan(passes, chips, mesh, machine, minimize, bound, hand_overs=best.hand_overs)
 
 
 def _reading(program: Program) -> tuple[tuple[int, ...], ...]:
