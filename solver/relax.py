@@ -8,6 +8,7 @@ what is left, which is the least of all.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 
 import numpy as np
@@ -48,6 +49,10 @@ NOISE = 1e-14
 PROVEN = 1e-11
 """What meets its bound so closely, as a share of it, is the least."""
 
+DIVE = 4
+"""So deep parts are parted before the next guess: going on is as good as one, unless what is left
+are equals."""
+
 WIDENING = (1e-9, 1e-3, 0.02, 0.2, 2.0, np.inf)
 """How far above the bound to look at last, one after the other until there is anything."""
 
@@ -69,11 +74,17 @@ def minimise_near(
 
 @dataclass
 class _Near:
-    """A problem as a forest, what has been proven of it, and what the best is known to be up to."""
+    """A problem as a forest, what has been proven of it, and what the best is known to be up to.
+
+    A part of a part is two `depth` below the problem. `best` is a solution that is known, where
+    nothing but a better one is of use.
+    """
 
     forest: Forest
     cap: float
     bound: Bounds
+    depth: int = 0
+    best: Solution | None = None
 
     def __post_init__(self) -> None:
         largest = max(float(b[np.isfinite(b)].max(initial=0.0)) for b in self.bound.values.values())
@@ -90,7 +101,31 @@ class _Near:
 
     def solved(self) -> Solution:
         """The least. Raises `Infeasible` where nothing up to the cap is to be had."""
-        return self.rising() or self.guessing() or self.parting() or self.widening()
+        guess = self.depth % DIVE == 0
+        try:
+            return (
+                self.rising()
+                or (self.guessing() if guess else None)
+                or self.parting()
+                or self.widening()
+            )
+        except Infeasible:
+            if self.best is None:
+                raise
+            return self.best
+
+    @property
+    def tidy(self) -> bool:
+        """Whether ties are to be settled, so that equals are of use."""
+        return any(len(f.costs) > 1 for f in self.forest.factors if not isinstance(f, Fan))
+
+    def know(self, found: Solution) -> None:
+        """Looks only for what is better from here on, or as good where ties are to be settled."""
+        cost = float(found[1][0])
+        if self.best is None or _less(found[1], self.best[1]):
+            self.best = found
+        below = self._above(cost) if self.tidy else cost - abs(cost) * ROUNDING
+        self.cap = min(self.cap, below)
 
     def rising(self) -> Solution | None:
         """The least, if little enough is left to look at before the bound stops rising."""
@@ -108,15 +143,18 @@ class _Near:
 
     def guessing(self) -> Solution | None:
         """A solution that meets its bound; none where ties are to be settled."""
-        if any(len(f.costs) > 1 for f in self.forest.factors if not isinstance(f, Fan)):
+        if self.tidy:
             return None
         try:
-            values, costs = guessed(self.forest)
+            found = guessed(self.forest)
         except Infeasible:
             return None
-        found = float(costs[0])
-        self.cap = min(self.cap, self._above(found))
-        return (values, costs) if found <= self.bound.least * (1 + PROVEN) else None
+        cost = float(found[1][0])
+        if cost <= self.bound.least * (1 + PROVEN):
+            return found
+        if cost <= self.cap:
+            self.know(found)
+        return None
 
     def parting(self) -> Solution | None:
         """The least of two parts, where too much is left to look at: a variable has the value that
@@ -125,18 +163,12 @@ class _Near:
         if choice is None:
             return None
         variable, value = choice
-        best: Solution | None = None
         for only in (True, False):
-            try:
-                found = self._part(variable, value, only).solved()
-            except Infeasible:
-                continue
-            if best is None or _less(found[1], best[1]):
-                best = found
-                self.cap = min(self.cap, self._above(float(found[1][0])))
-        if best is None:
+            with suppress(Infeasible):
+                self.know(self._part(variable, value, only).solved())
+        if self.best is None:
             raise Infeasible
-        return best
+        return self.best
 
     def _little(self) -> bool:
         """Whether what is left up to the cap is easy to look at."""
@@ -162,7 +194,7 @@ class _Near:
             forest.owe(node, barred)
         forest.settle()
         least = forest.passed()
-        near = _Near(forest, self.cap, self.bound)
+        near = _Near(forest, self.cap, self.bound, self.depth + 1)
         near.prove(least)
         near.bound = self.bound.raised(forest.bounds())
         return near

@@ -166,7 +166,7 @@ class _Queue:
                 self.bound = min(bound, self.best)
                 break
             try:
-                relaxed = self.relax(node.instance, node.limits, self.ceiling)
+                relaxed = self.relax(node.instance, node.limits, self.ceiling(node))
             except Infeasible:
                 continue
             self.settle(replace(node, bound=max(node.bound, relaxed.bound)), relaxed)
@@ -202,15 +202,16 @@ class _Queue:
             kept = capacity.narrowed(node.instance, limits) if self.asked.fit else limits
             self.push(replace(node, limits=kept))
 
-    @property
-    def ceiling(self) -> float:
-        """What a mesh must not be above to be the best or the one after it.
+    def ceiling(self, node: Node) -> float:
+        """What a branch must not be above for its mesh to be the best or the one after it, or for
+        it to be the best on its mesh.
 
         Only what is proven counts: a value that may yet tie with the best says nothing of the next.
         """
         above = self.best * (1 + TOLERANCE)
         last = (v for i, v in self.values.items() if i not in self.parted and v > above)
-        return min(last, default=np.inf) * (1 + ROUNDING)
+        own = self.values.get(id(node.instance), np.inf)
+        return min(own, *last) * (1 + ROUNDING) if own < np.inf else min(last, default=np.inf)
 
     def accept(self, answer: Answer) -> None:
         """An assignment that fits is an answer if nothing is better."""
