@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from layoutc.dsl.layer import STATISTICS, spelled
+from layoutc.dsl.longhand import STATISTICS
+from layoutc.dsl.notation import print_operation
 from layoutc.dsl.operation import (
     Apply,
     Arithmetic,
@@ -77,7 +78,7 @@ def _layer(operation: Layer, dtypes: Mapping[str, Dtype], written: Dtype | None)
             return Refusal(message, hint, at="operand", origin=new, note="defined here")
     if operation.kind in STATISTICS or operation.kind == "embed":
         return None
-    return _kept(spelled(operation), lead, dtypes[lead], written)
+    return _kept(print_operation(operation), lead, dtypes[lead], written)
 
 
 def _whole_numbers(operation: Layer, dtypes: Mapping[str, Dtype]) -> Refusal | None:

@@ -13,20 +13,17 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import assert_never
 
-from layoutc.dsl.longhand import longhand
-from layoutc.dsl.operation import Layer, Number
+from layoutc.dsl.longhand import STATISTICS, in_place_of
+from layoutc.dsl.notation import print_operation
+from layoutc.dsl.operation import Layer
 from layoutc.dsl.refusal import Held, Refusal, gathered, lacking, letters, named, unreduced
 from layoutc.dsl.shape import Dim, Shape
-from layoutc.dsl.words import CONSTANTS
 
 TOKENS = "L"
 """The dim that counts the tokens of a pass, by the language's convention."""
 
 LINEAR = frozenset({"rope", "scale", "rename"})
 """What commutes with a sum, so that a partial sum may go through."""
-
-STATISTICS = frozenset({"rmsnorm", "layernorm", "softmax"})
-"""What reduces a dim on the way: where that is split, statements of their own do it."""
 
 Verdict = Shape | tuple[Refusal, ...]
 
@@ -54,18 +51,8 @@ def layer_dims(
         return found
     if operation.kind == "embed" and set(written) == set(found):
         return written
-    message = f"{spelled(operation)} has the dims {letters(found)}, not {letters(written)}"
+    message = f"{print_operation(operation)} has the dims {letters(found)}, not {letters(written)}"
     return Refusal(message, at="annotation")
-
-
-def spelled(operation: Layer) -> str:
-    """The operation as it is written: "softmax[M](s)"."""
-    arrow = " -> " if operation.kind == "rename" else ", "
-    inside = arrow.join(operation.dims)
-    if operation.constant is not None:
-        inside += f", {CONSTANTS[operation.kind]}={operation.constant.text}"
-    names = (o.text if isinstance(o, Number) else o for o in operation.operands)
-    return f"{operation.kind}[{inside}]({', '.join(names)})"
 
 
 def _dims(operation: Layer, dims: Mapping[str, tuple[str, ...]]) -> tuple[str, ...] | Refusal:
@@ -185,12 +172,14 @@ def layer_layout(operation: Layer, operands: Mapping[str, Held]) -> Verdict:
 
 def one_hot(ids: Held, row: str) -> Held:
     """What `embed` multiplies its table with: for each id a row that every chip can make whole."""
-    shape = Shape((*ids.shape.dims, Dim(row)), ids.shape.partial, ids.shape.reduction)
-    return Held(ids.name, shape, ids.dtype)
+    return Held(ids.name, Shape((*ids.shape.dims, Dim(row))), ids.dtype)
 
 
 def ids_refused(table: Held, ids: Held) -> tuple[Refusal, ...]:
-    """Why no chip has an id and the row of it: one is split where the other is split otherwise."""
+    """Why no chip has an id and the row of it: the terms of an id are none, or one is split where
+    the other is split otherwise."""
+    if ids.shape.partial:
+        return (unreduced(ids, "embed"),)
     refusals = []
     for dim in ids.shape:
         met = tuple(a for a in dim.axes if table.shape.place(a) not in {None, dim.name})
@@ -217,12 +206,12 @@ def _lead_refused(operation: Layer, lead: Held) -> list[Refusal]:
 
 def _not_whole(operation: Layer, lead: Held, dim: str) -> Refusal:
     axes = lead.shape.split(dim)
-    what = f"rope turns pairs of {dim}" if operation.kind == "rope" else spelled(operation)
+    what = f"rope turns pairs of {dim}" if operation.kind == "rope" else print_operation(operation)
     if operation.kind != "rope":
         what += f" needs all of {dim} on a chip"
     message = f"{what}, and {lead.name} is split over {letters(axes)} there"
     hint = f"add before it:  {gathered(lead, axes)}"
-    steps = longhand(operation, lead)
+    steps = in_place_of(operation, lead)
     if steps:
         hint += f"\nor write in its place:\n{steps}"
     return Refusal(message, hint, at="operand", origin=lead.name, note="held so here")

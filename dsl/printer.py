@@ -10,20 +10,8 @@ from collections.abc import Iterable, Mapping
 
 from layoutc.dsl.columns import Row, align
 from layoutc.dsl.dtypes import derived_dtype
-from layoutc.dsl.layer import spelled
-from layoutc.dsl.operation import (
-    Apply,
-    Arithmetic,
-    Cast,
-    Hold,
-    Layer,
-    Move,
-    Number,
-    Operand,
-    Operation,
-    Product,
-    Reduce,
-)
+from layoutc.dsl.notation import print_operation
+from layoutc.dsl.operation import Cast
 from layoutc.dsl.program import Axis, Declare, Define, Dtype, Phase, Program, Repeat
 from layoutc.dsl.refusal import letters
 from layoutc.dsl.shape import Shape
@@ -54,27 +42,6 @@ def print_statement(define: Define, mesh_order: tuple[str, ...]) -> str:
     shape = print_shape(define.type.shape, mesh_order)
     dtype = f" {define.type.dtype}" if isinstance(define.operation, Cast) else ""
     return f"{define.name} : {shape}{dtype} = {print_operation(define.operation)}"
-
-
-def print_operation(operation: Operation) -> str:
-    """The right side of a definition: "all-gather(yz) x"."""
-    match operation:
-        case Product(left, right):
-            return f"{_operand(left)} * {_operand(right)}"
-        case Arithmetic(sign, left, right):
-            return f"{_operand(left)} {sign} {_operand(right)}"
-        case Apply(function, operand):
-            return f"{function}({operand})"
-        case Cast(operand):
-            return f"cast({operand})"
-        case Reduce(kind, dims, operand):
-            return f"{kind}[{', '.join(dims)}]({operand})"
-        case Hold(operand):
-            return operand
-        case Move(kind, axes, operand):
-            return f"{kind}({letters(axes)}) {operand}"
-        case Layer():
-            return spelled(operation)
 
 
 def print_shape(shape: Shape, mesh_order: Iterable[str] = ()) -> str:
@@ -121,10 +88,6 @@ def print_sizes(phase: Phase) -> str:
 def _axis(axis: Axis) -> str:
     label = f":{axis.label}" if axis.label else ""
     return f"{axis.name}{label}" if axis.size is None else f"{axis.name}{label}={axis.size}"
-
-
-def _operand(operand: Operand) -> str:
-    return operand.text if isinstance(operand, Number) else operand
 
 
 # Rows.

@@ -66,7 +66,8 @@ def moved_weight(operation: Operation, scope: Scope) -> str:
     """The int8 weight that a definition holds; "" if it holds none."""
     match operation:
         case Move(operand=held) | Hold(held):
-            return scope.names[held].weight
+            known = scope.names.get(held)
+            return known.weight if known else ""
         case _:
             return ""
 

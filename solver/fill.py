@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 
+from layoutc.dsl.longhand import longhand, needs_longhand
 from layoutc.dsl.operation import (
     Apply,
     Arithmetic,
@@ -29,7 +30,6 @@ from layoutc.solver.assignment import Found
 from layoutc.solver.fan import Edge
 from layoutc.solver.instance import Instance
 from layoutc.solver.problem import Value
-from layoutc.solver.spell_out import must_be_spelled_out, spelled_out
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,6 +144,13 @@ class _Filler:
         self.used.add(f"{base}{number}")
         return f"{base}{number}"
 
+    def free(self, name: str) -> str:
+        """This name if nobody has it, else it and a number."""
+        if name in self.used:
+            return self.fresh(name)
+        self.used.add(name)
+        return name
+
     # Statements.
 
     def define(self, item: Define) -> None:
@@ -161,16 +168,13 @@ class _Filler:
 
     def spelled(self, item: Define, define: Define) -> list[Define]:
         """A definition, or the statements that it takes where what it reduces is split."""
-        operation = define.operation
-        if not isinstance(operation, Layer):
+        if not isinstance(item.operation, Layer):
             return [define]
-        source = item.operation
-        assert isinstance(source, Layer)
-        lead = self.typed(source.lead, self.at(self.part.uses[item.name, 0]))
-        if not must_be_spelled_out(operation, lead.shape):
+        lead = self.typed(item.operation.lead, self.at(self.part.uses[item.name, 0]))
+        if not needs_longhand(define.operation, lead.shape):
             return [define]
-        axes = tuple(axis.name for axis in self.program.axes)
-        return spelled_out(define, operation, lead, lambda: self.fresh(item.name), axes)
+        axes = (axis.name for axis in self.program.axes)
+        return longhand(define, lead, lambda role: self.free(f"{item.name}_{role}"), axes)
 
     def alias(self, item: Define, source: str) -> None:
         """`y : SHAPE = a`: a version of a under another name."""

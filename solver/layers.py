@@ -6,14 +6,12 @@ from __future__ import annotations
 import numpy as np
 
 from layoutc.dsl.layer import kept_whole
+from layoutc.dsl.longhand import EXACT
 from layoutc.dsl.operation import Layer
 from layoutc.dsl.program import DTYPES, Dtype
 from layoutc.solver.problem import Statistic
 from layoutc.solver.relations import Flags
 from layoutc.solver.space import Ints, Space
-
-STATISTICS_DTYPE: Dtype = "f32"
-"""What means, and sums of exponentials, are computed and reduced in."""
 
 
 def followers_fit(lead: Space, other: Space) -> tuple[Ints, Ints]:
@@ -47,7 +45,7 @@ def whole_on(space: Space, operation: Layer) -> Flags:
 
 def statistic(operation: Layer, dtype: Dtype) -> Statistic | None:
     """What an operation on a tensor of `dtype` reduces where its dim is split."""
-    exact = DTYPES[STATISTICS_DTYPE]
+    exact = DTYPES[EXACT]
     match operation.kind:
         case "softmax":
             return Statistic(operation.dims[0], DTYPES[dtype] + exact)

@@ -87,8 +87,9 @@ class _Near:
     best: Solution | None = None
 
     def __post_init__(self) -> None:
-        largest = max(float(b[np.isfinite(b)].max(initial=0.0)) for b in self.bound.values.values())
-        self.noise = largest * NOISE
+        finite = (b[np.isfinite(b)] for b in self.bound.values.values())
+        self.largest = max(float(b.max(initial=0.0)) for b in finite)
+        self.noise = self.largest * NOISE
 
     def _above(self, cost: float) -> float:
         """A threshold that bounds of what costs so much do not exceed."""
@@ -203,7 +204,9 @@ class _Near:
         """The least, however much is left to look at."""
         for slack in WIDENING:
             least = self.bound.least
-            solution = self._tried(least + abs(least) * slack, np.inf)
+            # A bound of nothing has no shares: then they are of the largest.
+            scale = abs(least) or self.largest or 1.0
+            solution = self._tried(least + scale * slack, np.inf)
             if solution:
                 return solution
         raise Infeasible

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
+from layoutc.dsl.dtypes import WHOLE_NUMBERS
 from layoutc.dsl.operation import Layer
 from layoutc.solver.problem import Problem, Value
 
@@ -26,18 +27,27 @@ class Led:
     others: tuple[tuple[Value, int], ...]
     result: Value
 
+    @property
+    def place(self) -> tuple[int, ...]:
+        """The leaf of the positions, the lengths or the ids, where it has such and they are no
+        number."""
+        counts = self.operation.kind in WHOLE_NUMBERS
+        named = isinstance(self.operation.operands[-1], str)
+        return (self.others[-1][1],) if counts and named else ()
+
 
 def simplify(problem: Problem, led: Iterable[Led], inputs: Iterable[Value]) -> None:
     """Leaves an optimum of the problem, with fewer layouts to choose."""
     led = list(led)
-    following = {leaf for each in led for _, leaf in each.others}
+    places = {leaf for each in led for leaf in each.place}
     for value in inputs:
-        if value.leaves and following.issuperset(value.leaves):
+        if value.leaves and places.issuperset(value.leaves):
             _replicate(problem, value)
     for each in led:
         source, leaf = each.lead
         alone = source.leaves == [leaf] and source.times == each.result.times
-        if each.operation.kind == "scale" and alone:
+        # What is scaled is no partial maximum, which a value may be until it is moved.
+        if each.operation.kind == "scale" and alone and source.reduction == "sum":
             _unmoved(problem, source, leaf)
         free = all(value.free for value, _ in each.others)
         if each.operation.kind in MASKS and free and len(each.result.leaves) == 1:
@@ -45,10 +55,11 @@ def simplify(problem: Problem, led: Iterable[Led], inputs: Iterable[Value]) -> N
 
 
 def _replicate(problem: Problem, value: Value) -> None:
-    """Holds a value whole on every chip, unless it is said to be held otherwise."""
-    root = problem.variables[problem.find(value.root)]
+    """Holds a value whole on every chip, unless it is to be held otherwise, or like another."""
+    root = problem.variables[value.root]
+    tied = value.root in problem.merged or value.root in problem.merged.values()
     whole = root.allowed & (root.space.place == root.space.WHOLE).all(axis=1)
-    if whole.any():
+    if whole.any() and not root.spread and not tied:
         root.allowed = whole
         value.free = True
 

@@ -9,7 +9,7 @@ from typing import get_args
 import pytest
 from enumerate import Minimize, optimum
 from layouts import FAR, Layouts, all_shapes, legal_moves
-from steps import gives
+from rows import gives
 from versions import Versions
 
 from layoutc.dsl.check import check

@@ -79,6 +79,10 @@ def test_a_second_set_of_scales_is_refused_with_both_places() -> None:
     assert error.hint == "declare two weights, or hold it in bf16:  weight t : VE bf16"
 
 
+def test_a_name_that_there_is_not_holds_no_weight() -> None:
+    assert one(f"{HEAD}v : EF = all-gather(y) nothing\noutput x\n")[0] == 7
+
+
 def test_in_a_program_with_holes_too() -> None:
     text = HOLES.replace("g        = gelu(h)", "g = gelu(h)\nv = abs(w_in)")
     assert one(text) == (10, 9, f"w_in is an int8 weight: {ONLY}")

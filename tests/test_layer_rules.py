@@ -317,6 +317,12 @@ def test_fixes(text: str, hint: str) -> None:
             "add before it:  ids_x1 : BL = all-gather(x) ids_x",
         ),
         (
+            "i = sum[B](ids_x)\ne = embed[V](table, i)",
+            5,
+            "i is a partial sum over x; embed needs the sum itself",
+            "add before it:  i1 : L_x = reduce-scatter(x) i",
+        ),
+        (
             "e = embed[V](t_xy, ids)\nf = gelu(e)",
             5,
             "e is a partial sum over xy; gelu needs the sum itself",

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+from inspect import signature
+
 import pytest
 from checking import right
 from head_of_layer import last, source
 
+from layoutc.codegen.fixed import layers
+from layoutc.dsl.longhand import EPS
 from layoutc.dsl.operation import Move
 from layoutc.dsl.program import Define
+from layoutc.dsl.signatures import example
 
 
 @pytest.mark.parametrize(
@@ -80,3 +85,9 @@ def test_the_statements_of_a_norm_are_reduced_in_f32() -> None:
 
 def test_where_no_dim_would_remain_all_of_it_is_gathered() -> None:
     assert last("y = softmax[E](g_x)").hint == "add before it:  g_x1 : E = all-gather(x) g_x"
+
+
+def test_what_is_added_where_nothing_is_said_is_the_same_in_emitted_code() -> None:
+    for kind, eps in EPS.items():
+        assert signature(getattr(layers, kind)).parameters["eps"].default == eps.value
+        assert f"{kind}[E, eps={eps.text}]" in example(kind)  # type: ignore[arg-type]

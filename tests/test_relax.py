@@ -1,16 +1,20 @@
 """Bounds are bounds, and a search near them finds what a search of everything finds."""
 
+from dataclasses import replace
 from itertools import product
+from unittest.mock import patch
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from layoutc.solver import relax
 from layoutc.solver.ascent import Ascent
 from layoutc.solver.eliminate import Factor, Infeasible, Rows, Table, minimise
 from layoutc.solver.forest import Bounds, Forest
 from layoutc.solver.guess import guessed
+from layoutc.solver.narrow import Solution
 from layoutc.solver.relax import minimise_near
 
 
@@ -29,6 +33,21 @@ def problems(draw: st.DrawFn) -> tuple[dict[int, int], list[Factor]]:
         columns = tuple(random.integers(0, domains[v], count) for v in scope)
         factors.append(Rows(scope, columns, (random.integers(0, 9, count) * 1.0,)))
     return domains, [*factors, *(Table((v,), (np.zeros(n),)) for v, n in domains.items())]
+
+
+def tidy(
+    problem: tuple[dict[int, int], list[Factor]], seed: int
+) -> tuple[dict[int, int], list[Factor]]:
+    """The problem with two more components, by which its ties are settled; few costs, many ties."""
+    domains, factors = problem
+    random = np.random.default_rng(seed)
+
+    def settled(factor: Factor) -> Factor:
+        (first,) = factor.costs
+        more = (random.integers(0, 3, first.shape) * 1.0 for _ in range(2))
+        return replace(factor, costs=(np.floor(first / 4), *more))
+
+    return domains, list(map(settled, factors))
 
 
 def value(factor: Factor, values: tuple[int, ...]) -> float:
@@ -107,6 +126,79 @@ def test_a_ceiling_at_the_least_is_no_hindrance(
     assert float(minimise_near(domains, factors, least + 1e-6)[1][0]) == pytest.approx(least)
     with pytest.raises(Infeasible):
         minimise_near(domains, factors, least - 1e-6)
+
+
+# Where bounds leave too much to look at, problems are parted.
+
+
+def parted(domains: dict[int, int], factors: list[Factor], ceiling: float = np.inf) -> Solution:
+    """What is found if nothing is easy and bounds are hardly raised, so that all is parted."""
+    with patch.object(relax, "EASY", 0.0), patch.object(relax, "ROUNDS", 2):
+        return minimise_near(domains, factors, ceiling)
+
+
+@settings(deadline=None)
+@given(problems())
+def test_parts_hold_the_least(problem: tuple[dict[int, int], list[Factor]]) -> None:
+    domains, factors = problem
+    try:
+        least = float(minimise(domains, factors)[1][0])
+    except Infeasible:
+        with pytest.raises(Infeasible):
+            parted(domains, factors)
+        return
+    values, costs = parted(domains, factors)
+    assert float(costs[0]) == pytest.approx(least)
+    total = sum(value(f, tuple(values[v] for v in domains)) for f in factors)
+    assert total == pytest.approx(least)
+    assert float(parted(domains, factors, least + 1e-6)[1][0]) == pytest.approx(least)
+    with pytest.raises(Infeasible):
+        parted(domains, factors, least - 1e-6)
+
+
+@settings(deadline=None)
+@given(problems(), st.integers(0, 2**32 - 1))
+def test_ties_are_settled_among_all_parts(
+    problem: tuple[dict[int, int], list[Factor]], seed: int
+) -> None:
+    domains, factors = tidy(problem, seed)
+    try:
+        _, wanted = minimise(domains, factors)
+    except Infeasible:
+        return
+    for found in (parted, minimise_near):
+        values, costs = found(domains, factors)
+        assert [float(c) for c in costs] == pytest.approx([float(c) for c in wanted])
+        total = sum(value(f, tuple(values[v] for v in domains)) for f in factors)
+        assert total == pytest.approx(float(wanted[0]))
+
+
+def test_a_cycle_that_no_bound_proves_is_parted() -> None:
+    """Three that are to differ from one another, with two values for all of them."""
+    differ = np.array([[3.0, 0.0], [0.0, 4.0]])
+    factors: list[Factor] = [Table(scope, (differ,)) for scope in ((0, 1), (1, 2), (2, 0))]
+    parts, part = [], relax._Near._part
+
+    def seen(near: relax._Near, variable: int, value: int, only: bool) -> relax._Near:
+        parts.append((variable, value, only))
+        return part(near, variable, value, only)
+
+    with patch.object(relax._Near, "_part", seen):
+        assert float(parted({0: 2, 1: 2, 2: 2}, factors)[1][0]) == 3.0
+    assert {only for _, _, only in parts} == {True, False}
+
+
+def test_where_the_bound_is_nothing_more_is_looked_at() -> None:
+    """Two that are to be alike, and to differ: any share of the bound is nothing, too."""
+    alike, differ = np.array([[0.0, 1.0], [1.0, 0.0]]), np.array([[1.0, 0.0], [0.0, 1.0]])
+    one, other = np.array([[1.0, 1.0], [0.0, 1.0]]), np.array([[0.0, 0.0], [1.0, 0.0]])
+    scopes = ((1, 0), (1, 0), (0, 1), (0, 1))
+    still = np.zeros((2, 2))
+    factors: list[Factor] = [
+        Table(scope, (cost, still))
+        for scope, cost in zip(scopes, (alike, differ, one, other), strict=True)
+    ]
+    assert [float(c) for c in minimise_near({0: 2, 1: 2}, factors)[1]] == [2.0, 0.0]
 
 
 def test_what_costs_nothing_is_found() -> None:

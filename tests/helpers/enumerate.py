@@ -2,7 +2,7 @@
 
 Every mesh; on it every layout of every declaration; then statement after statement, every way to
 have its operands. A state is the set of versions (layouts) of each value that is still needed,
-and nothing is left out of the search but what is provably no better: see `_Search`. It is
+and nothing is left out of the search but what is provably no better: see `Search`. It is
 written from the rules of the notation alone, to be what the solver is held against.
 
 Blocks are not enumerated. Axes of one chip that no annotation names split nothing: left out.
@@ -11,7 +11,7 @@ Blocks are not enumerated. Axes of one chip that no annotation names split nothi
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from itertools import pairwise, permutations, product
@@ -19,6 +19,7 @@ from math import inf, prod
 from typing import Literal
 
 from layouts import Layouts
+from rows import rows_of, takes_a_maximum
 from steps import (
     Begin,
     Demand,
@@ -28,8 +29,6 @@ from steps import (
     matches,
     named_axes,
     plan_of,
-    rows_of,
-    takes_a_maximum,
 )
 from versions import Versions
 
@@ -73,7 +72,7 @@ def optimum(
     """
     best: Optimum | None = None
     for table in tables_of(program, chips) if tables is None else tables:
-        search = _Search(table, machine, minimize)
+        search = Search(table, machine, minimize)
         bound = (inf, inf) if best is None else best.objective
         # A narrow search first: what it finds can be had, so that worse need not be looked at.
         for width in (30, None):
@@ -107,9 +106,11 @@ def all_meshes(program: Program, chips: int) -> Iterator[dict[str, int]]:
 class Tables:
     """What a program may choose from on one mesh: layouts of values, rows of statements."""
 
-    def __init__(self, program: Program, mesh: Mapping[str, int]) -> None:
-        self.program, self.mesh = program, mesh
-        self.plan: Plan = plan_of(program)
+    def __init__(
+        self, program: Program, mesh: Mapping[str, int], kept: Collection[str] = ()
+    ) -> None:
+        self.program, self.mesh, self.kept = program, mesh, kept
+        self.plan: Plan = plan_of(program, kept)
         sizes = {d: size for d, size in program.dims.items() if size is not None}
         maxima = any(isinstance(s, Operate) and takes_a_maximum(s.define) for s in self.plan.steps)
         spaces: dict[tuple[str, ...], Layouts] = {}
@@ -131,7 +132,7 @@ class Tables:
         }
 
 
-class _Search:
+class Search:
     """All ways through the statements of a program on one mesh, step by step.
 
     Left out, as no better than what is kept:
@@ -150,12 +151,27 @@ class _Search:
         self.chips = prod(self.mesh.values())
         self.itemsize = [DTYPES[found.dtype] for found in self.plan.values]
         self.least = self._least()
-        self.renamings = list(_renamings(self.mesh, named_axes(self.program)))
+        # What is kept is compared with what other tables keep: there axes have their names.
+        named = {*self.mesh} if tables.kept else named_axes(self.program)
+        self.renamings = list(_renamings(self.mesh, named))
 
     # The search.
 
     def run(self, bound: tuple[float, float], width: int | None = None) -> Optimum | None:
         """The best that is within `bound`; with a `width`, of the most promising states only."""
+        frontier = self._frontier(bound, width)
+        labels = [label for labels in frontier.values() for label in labels]
+        return self._optimum(min(labels, key=self._objective)) if labels else None
+
+    def by_layouts(self) -> dict[tuple[int, ...], tuple[float, float]]:
+        """The best for each choice of the layouts that are `kept`, or that others are like."""
+        best: dict[tuple[int, ...], tuple[float, float]] = {}
+        for (_, _, liked), labels in self._frontier((inf, inf), None).items():
+            found = min(map(self._objective, labels))
+            best[liked] = min(found, best.get(liked, found))
+        return best
+
+    def _frontier(self, bound: tuple[float, float], width: int | None) -> Frontier:
         start: State = ((NONE,) * len(self.versions), (), ())
         frontier: Frontier = {start: [(0, 0, 0)]}
         for number, step in enumerate(self.plan.steps):
@@ -167,8 +183,7 @@ class _Search:
             frontier = self._thinned(reached, number + 1)
             if width is not None:
                 frontier = self._narrowed(frontier, width, rest)
-        labels = [label for labels in frontier.values() for label in labels]
-        return self._optimum(min(labels, key=self._objective)) if labels else None
+        return frontier
 
     def _step(
         self, step: Begin | Read | Operate | Demand, frontier: Frontier
@@ -222,18 +237,19 @@ class _Search:
         """An operand in every layout that the operation takes beside those read before it."""
         held, operands, liked = state
         rows = self.rows[step.reader]
-        place = len(operands)
+        place, shapes = len(operands), self.versions[step.value].layouts.shapes
         for target in sorted({key[place] for key in rows if key[:place] == operands}):
+            if step.like is not None and shapes[target] != self._liked(step.like, liked):
+                continue
             for cost, versions in self._ways(step.value, held, target, step.later):
                 after = _with(held, step.value, versions), (*operands, target), liked
                 yield after, (0, 0, cost)
 
     def _operate(self, step: Operate, state: State) -> Iterator[tuple[State, Label]]:
         held, operands, liked = state
-        for result, flops, elements in self.rows[step.define.name][operands]:
+        for result, flops, moved in self.rows[step.define.name][operands]:
             versions = frozenset({result}) if step.later else NONE
-            cost = (flops, 0, elements * self.itemsize[step.result])
-            yield (_with(held, step.result, versions), (), liked), cost
+            yield (_with(held, step.result, versions), (), liked), (flops, 0, moved)
 
     def _demand(self, step: Demand, state: State) -> Iterator[tuple[State, Label]]:
         """A name in every layout that its annotation, and where it leaves the program, allow."""

@@ -55,9 +55,9 @@ def small(seed: int) -> Small:
     and where more values are needed later, at some point, than enumeration has the time for.
     """
     for attempt in count():
-        found = _Writer(Random(f"{seed} {attempt}")).write()
+        found = Writer(Random(f"{seed} {attempt}")).write()
         program = check(parse(found.text, "small.layout"))
-        if isinstance(program, Program) and _live(program) <= _bearable(program):
+        if isinstance(program, Program) and live(program) <= _bearable(program):
             return found
     raise AssertionError
 
@@ -68,7 +68,7 @@ def _bearable(program: Program) -> int:
     return 1 if large else LIVE[len(program.axes)]
 
 
-def _live(program: Program) -> int:
+def live(program: Program) -> int:
     """The most values, other than weights, that are there and will be read, after any statement."""
     value: dict[str, str] = {}
     last: dict[str, int] = {}
@@ -86,7 +86,9 @@ def _live(program: Program) -> int:
 
 
 @dataclass(slots=True)
-class _Writer:
+class Writer:
+    """Writes one program, piece after piece."""
+
     random: Random
     axes: str = ""
     chips: int = 0
@@ -161,7 +163,8 @@ class _Writer:
 
     def text(self) -> str:
         last = list(self.values)[-1]
-        like = " -> x" if self.values[last] == "E" and self.random.random() < 0.7 else ""
+        tied = self.values[last] == "E" and self.random.random() < 0.7
+        like = " -> x" if tied and any(line.startswith("input x") for line in self.head) else ""
         return "\n".join([*self.head, *self.lines, f"output {last}{like}", ""])
 
     # Annotations.

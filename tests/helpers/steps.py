@@ -2,38 +2,22 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, replace
-from functools import cache
-from itertools import product
-
-from layouts import Layouts
 
 from layoutc.dsl.operation import (
-    Apply,
-    Arithmetic,
-    Cast,
     Hold,
+    Layer,
     Move,
-    Number,
-    Operation,
-    Product,
-    Reduce,
     operands,
 )
-from layoutc.dsl.program import Declare, Define, Dtype, Program, Type
-from layoutc.dsl.refusal import Held
-from layoutc.dsl.rules import infer
+from layoutc.dsl.program import Declare, Define, Program, Type
 from layoutc.dsl.shape import Dim, Shape
-
-Rows = dict[tuple[int, ...], list[tuple[int, int, int]]]
-"""By the operands' layouts: the result's layouts, each with flops and elements (as in Layouts)."""
 
 
 @dataclass(frozen=True, slots=True)
 class Begin:
-    """A declaration takes a layout; `liked`: an output is to equal it. `later` steps need it."""
+    """A declaration takes a layout; `liked`: others are to equal it. `later` steps need it."""
 
     value: int
     written: Shape
@@ -44,10 +28,11 @@ class Begin:
 
 @dataclass(frozen=True, slots=True)
 class Read:
-    """The statement that defines `reader` takes its next operand."""
+    """The statement that defines `reader` takes its next operand, if need be as it is in `like`."""
 
     value: int
     reader: str
+    like: str | None = None
     later: int = 0
 
 
@@ -90,9 +75,12 @@ class Plan:
         return sum(step.value == value for step in needs)
 
 
-def plan_of(program: Program) -> Plan:
-    """The steps of `program`; a declaration stands just before it is first needed."""
-    planner = _Planner(program)
+def plan_of(program: Program, kept: Collection[str] = ()) -> Plan:
+    """The steps of `program`; a declaration stands just before it is first needed.
+
+    The layouts of those to be `kept` are told apart to the end, as if others had to be like them.
+    """
+    planner = _Planner(program, kept)
     for item in program.items:
         if isinstance(item, Declare):
             planner.waiting[item.name] = item
@@ -111,10 +99,12 @@ def plan_of(program: Program) -> Plan:
 
 
 class _Planner:
-    def __init__(self, program: Program) -> None:
+    def __init__(self, program: Program, kept: Collection[str]) -> None:
         self.plan = Plan()
         self.outputs = {output.name: output for output in program.outputs}
-        self.likes = {output.like for output in program.outputs}
+        caches = {n for n, d in declared(program).items() if d.kind == "cache"}
+        self.likes = {output.like for output in program.outputs} | caches | set(kept)
+        self.cache = {name: name for name in caches}
         self.waiting: dict[str, Declare] = {}
 
     def value(self, name: str) -> int:
@@ -137,9 +127,18 @@ class _Planner:
             self.plan.of[item.name] = numbers[0]
         else:
             self.plan.steps += [Read(number, item.name) for number in numbers]
+            self.in_place(item, len(numbers))
             self.plan.of[item.name] = self.new(item.type)
             self.plan.steps.append(Operate(item, numbers, self.plan.of[item.name]))
         self.demand(item)
+
+    def in_place(self, item: Define, count: int) -> None:
+        """A cache is written as it is held, and is what was written from there on."""
+        if isinstance(item.operation, Layer) and item.operation.kind == "write":
+            cache = self.cache[item.name] = self.cache[item.operation.lead]
+            first = self.plan.steps[-count]
+            assert isinstance(first, Read)
+            self.plan.steps[-count] = replace(first, like=cache)
 
     def demand(self, item: Define) -> None:
         output = self.outputs.get(item.name)
@@ -150,6 +149,11 @@ class _Planner:
             self.value(like)
         number = self.plan.of[item.name]
         self.plan.steps.append(Demand(number, item.type.shape, output is not None, like))
+
+
+def declared(program: Program) -> dict[str, Declare]:
+    """What is declared, by name."""
+    return {item.name: item for item, _ in program.walk() if isinstance(item, Declare)}
 
 
 # Annotations.
@@ -190,95 +194,3 @@ def _list_matches(have: tuple[str, ...], want: Dim, more: bool) -> bool:
     if want.loose:
         return sorted(have[:count]) == sorted(want.axes)
     return have[:count] == want.axes
-
-
-# Operations.
-
-
-def takes_a_maximum(define: Define) -> bool:
-    """Whether a statement is what alone may leave a partial maximum."""
-    return isinstance(define.operation, Reduce) and define.operation.kind == "max"
-
-
-def rows_of(
-    define: Define, given: Sequence[Layouts], dtypes: Sequence[Dtype], result: Layouts
-) -> Rows:
-    """Everything that a statement can do, by the layouts of its operands."""
-    rows: Rows = defaultdict(list)
-    if isinstance(define.operation, Move):
-        for number, moves in enumerate(given[0].moves):
-            for move, after, cost in moves:
-                if (move.kind, move.axes) == (define.operation.kind, define.operation.axes):
-                    rows[(number,)].append((after, 0, cost))
-        return rows
-    operation = _anonymous(define.operation)
-    dims, dtype = define.type.shape.names, define.type.dtype
-    for numbers in product(*(range(len(layouts.shapes)) for layouts in given)):
-        shapes = tuple(g.shapes[n] for g, n in zip(given, numbers, strict=True))
-        shape = gives(operation, shapes, tuple(dtypes), dims, dtype)
-        if shape in result.number:
-            flops = _flops(shapes, dims, result) if isinstance(operation, Product) else 0
-            rows[numbers].append((result.number[shape], flops, 0))
-    return rows
-
-
-def _anonymous(operation: Operation) -> Operation:
-    """With its operands called a and b, so that a value that stands twice may have two layouts."""
-    names = iter("ab")
-    match operation:
-        case Product(left, right) | Arithmetic(_, left, right):
-            one = left if isinstance(left, Number) else next(names)
-            other = right if isinstance(right, Number) else next(names)
-            return replace(operation, left=one, right=other)
-        case Apply() | Cast() | Reduce() | Hold() | Move():
-            return replace(operation, operand="a")
-
-
-@cache
-def gives(
-    operation: Operation,
-    shapes: tuple[Shape, ...],
-    dtypes: tuple[Dtype, ...],
-    dims: tuple[str, ...],
-    dtype: Dtype,
-) -> Shape | None:
-    """What `operation` gives on operands a and b of these shapes; None if it is refused."""
-    held = {n: Held(n, s, d) for n, s, d in zip("ab", shapes, dtypes, strict=False)}
-    for written in _conceivable(operation, shapes, dims):
-        verdict = infer(operation, held, written, dtype)
-        if isinstance(verdict, Shape):
-            return verdict
-    return None
-
-
-def _conceivable(
-    operation: Operation, shapes: tuple[Shape, ...], dims: tuple[str, ...]
-) -> Iterator[Shape | None]:
-    """What the rules are asked about: a product's dims are its annotation's, so it needs one.
-
-    Its layout is guessed (the longer list of each dim, the rest partial); a test asks about all.
-    """
-    if not isinstance(operation, Product | Arithmetic) or len(shapes) < 2:
-        yield None
-        return
-    one, other = shapes
-    lists = {d: max(one.split(d), other.split(d), key=len) for d in one.names + other.names}
-    summed = tuple(a for d, axes in lists.items() if d not in dims for a in axes)
-    partial = {*one.partial, *other.partial, *summed}
-    kept = [a for d in dims for a in lists[d]]
-    if len({*kept, *partial}) == len(kept) + len(partial):
-        yield Shape(tuple(Dim(d, lists[d]) for d in dims), tuple(partial))
-
-
-def _flops(shapes: tuple[Shape, ...], dims: tuple[str, ...], result: Layouts) -> int:
-    """Twice the multiplications of one chip; none where no dim is summed."""
-    if len(shapes) < 2 or {*shapes[0].names, *shapes[1].names} <= set(dims):
-        return 0
-    one, other = shapes
-    work = 2
-    for dim in dict.fromkeys(one.names + other.names):
-        split = max(one.split(dim), other.split(dim), key=len)
-        work *= result.values[dim]
-        for axis in split:
-            work //= result.mesh[axis]
-    return work
