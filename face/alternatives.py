@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from layoutc.solver.contenders import Contenders, called
+from layoutc.solver.attention import attention
+from layoutc.solver.contenders import Contenders, called, weights_of, worth
 from layoutc.solver.plan import Plan
 from layoutc.solver.units import duration
 from layoutc.why import why
@@ -15,13 +16,14 @@ def listed(found: Contenders) -> list[Plan]:
     return [*([found.runner_up] if found.runner_up else []), *found.plans]
 
 
-def against(plan: Plan, found: Contenders) -> str:
-    """The best contender of another name in a line, "" if there is none."""
-    if not found.plans:
-        return ""
-    other = found.plans[0]
+def against(plan: Plan, found: Contenders) -> list[str]:
+    """A line for the best contender with other weights, and for the best with another attention;
+    the cheaper first."""
+    weights = [p for p in found.plans if weights_of(p) != weights_of(plan)]
+    others = [p for p in found.plans if p not in weights]
+    told = sorted([*weights[:1], *others[:1]], key=worth)
     what = " of communication" if plan.minimize == "communication" else ""
-    return f"{called(other)}, {duration(other.value)}{what}: {why(plan, other).short}"
+    return [f"{called(p)}, {duration(p.value)}{what}: {why(plan, p).short}" for p in told]
 
 
 def documents(plan: Plan, found: Contenders) -> list[Document]:
@@ -29,6 +31,7 @@ def documents(plan: Plan, found: Contenders) -> list[Document]:
     return [
         {
             "name": called(other),
+            "attention": _attention(other),
             "mesh": dict(other.mesh),
             "layouts": _layouts(other),
             "seconds": other.seconds,
@@ -42,6 +45,13 @@ def documents(plan: Plan, found: Contenders) -> list[Document]:
 def communication(plan: Plan) -> float:
     """Seconds of all moves, over all phases."""
     return sum(one.weight * one.prices.communication.seconds for one in plan.passes)
+
+
+def _attention(plan: Plan) -> object:
+    """What attention is sharded over, of each phase where there are several; null if there is no
+    attention."""
+    over = {one.phase: attention(one.program, plan.mesh) or None for one in plan.passes}
+    return over if len(over) > 1 else over[plan.passes[0].phase]
 
 
 def _layouts(plan: Plan) -> Document:

@@ -133,11 +133,13 @@ def _fmt(chosen: argparse.Namespace) -> int:
 
 
 def _compile(chosen: argparse.Namespace) -> int:
+    from layoutc.solver.contenders import near
+
     source, program = _sound(chosen.file, options.settings(chosen))
     chips = chip_count(program, chosen.chips)
 
-    def made(program: Program, chips: int) -> Plan:
-        return planned(source, program, chips, chosen.hardware, chosen.minimize, gap=chosen.gap)
+    def made(program: Program, chips: int, gap: float = chosen.gap) -> Plan:
+        return planned(source, program, chips, chosen.hardware, chosen.minimize, gap=gap)
 
     plan = made(program, chips)
     if chosen.output == "-" and not chosen.json:
@@ -146,7 +148,13 @@ def _compile(chosen: argparse.Namespace) -> int:
     if chosen.output and chosen.output != "-":
         _write(chosen.output, emitted(plan))
     apart = [made(alone, chips) for alone in program.passes] if len(program.passes) > 1 else []
-    _tell(chosen, program, plan, apart, lambda: made(program, 2 * chips))
+    _tell(
+        chosen,
+        program,
+        plan,
+        apart,
+        lambda: made(program, 2 * chips, max(chosen.gap, near(program))),
+    )
     return 0
 
 

@@ -76,10 +76,14 @@ def _moves(made: Pass) -> Document:
 def _phase(made: Pass, share: Fraction | None) -> Document:
     from layoutc import context
     from layoutc.dsl.printer import print_program
+    from layoutc.solver.attention import attention
+    from layoutc.solver.describe import of_weights
 
     prices, types = made.prices, made.program.types
     return {
         "text": print_program(made.program),
+        "layout": of_weights(made.program, made.mesh),
+        "attention": attention(made.program, made.mesh) or None,
         "layouts": {name: str(held.shape) for name, held in types.items()},
         "collectives": [_collective(made, price) for price in prices.collectives],
         "communication": {

@@ -12,7 +12,7 @@ from layoutc.report import Rows, table
 from layoutc.solver import units
 from layoutc.solver.asked import Asked
 from layoutc.solver.contenders import Contenders, called
-from layoutc.solver.holds import Range, Turn, holds
+from layoutc.solver.holds import holds
 from layoutc.solver.machine import Machine
 from layoutc.solver.padding import Padded
 from layoutc.solver.plan import Plan
@@ -28,6 +28,7 @@ from layoutc.solver.ruled_out import (
 )
 from layoutc.solver.solve import padded
 from layoutc.solver.ties import Tie, ties
+from layoutc.solver.turns import Range, Turn
 from layoutc.solver.units import duration, mesh, size
 from layoutc.why import why
 
@@ -203,8 +204,9 @@ def _span(found: Range) -> Rows:
     """What varies, and how far down and up it may go; what comes next is on lines of its own."""
     if found.low is None and found.high is None:
         low, high = _share(found.least / found.now), _share(found.most / found.now)
-        return [[_what(found), f"the same layout from {low} to {high}"]]
-    rows: Rows = []
+        same = found.attention or "the same layout"
+        return [[_what(found), f"{same} from {low} to {high}"]]
+    rows: Rows = [[_what(found), found.attention]] if found.attention else []
     for turn, end, side, next_ in (
         (found.low, found.least, "down to", "below"),
         (found.high, found.most, "up to", "beyond"),
@@ -252,6 +254,7 @@ def _range(found: Range) -> Document:
         "high": turn(found.high),
         "least": found.least,
         "most": found.most,
+        "attention": found.attention or None,
     }
 
 

@@ -24,13 +24,13 @@ def report(
     plan: Plan,
     bigger: Plan | None = None,
     apart: Sequence[Plan] = (),
-    against: str = "",
+    against: Sequence[str] = (),
     share: Fraction | None = None,
 ) -> str:
     """The whole report, ending in a newline.
 
     `bigger` is the plan for more chips, if there is; `apart` are those of each phase alone;
-    `against` is what is said of the best layout of another name; `share` is the part of memory
+    `against` is what is said of the best layouts of other names; `share` is the part of memory
     that caches may take, where that is asked about.
     """
     last = overall(plan, bigger, apart, against)
@@ -188,7 +188,10 @@ def _useful(part: Pass) -> str:
 
 
 def overall(
-    plan: Plan, bigger: Plan | None = None, apart: Sequence[Plan] = (), against: str = ""
+    plan: Plan,
+    bigger: Plan | None = None,
+    apart: Sequence[Plan] = (),
+    against: Sequence[str] = (),
 ) -> Rows:
     """All phases together, the next best mesh, and what would help."""
     rows: Rows = []
@@ -203,8 +206,7 @@ def overall(
         if plan.value and duration(seconds) == duration(plan.value):
             said += f", {seconds / plan.value - 1:.2%} more"
         rows.append(["next best mesh", said])
-    if against:
-        rows.append(["against", against])
+    rows += [["against" if not number else "", said] for number, said in enumerate(against)]
     return [*rows, ["proof", _proof(plan)], ["bottleneck", _bottleneck(plan, bigger)]]
 
 

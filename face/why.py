@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from layoutc.dsl.operation import Product
 from layoutc.dsl.printer import print_statement
 from layoutc.dsl.program import Define
+from layoutc.solver.context import stored
 from layoutc.solver.plan import Pass, Plan
 from layoutc.solver.price import StatementPrice
 from layoutc.solver.units import duration, size
@@ -30,12 +31,14 @@ class Reason:
 
 @dataclass(frozen=True, slots=True)
 class _Totals:
-    """Seconds and bytes of all phases, each as often as it runs."""
+    """Seconds and bytes of all phases, each as often as it runs; `caches` are the seconds that
+    reading them takes."""
 
     compute: float
     memory: float
     moving: float
     bytes: float
+    caches: float
     busy: float
     """The larger of compute and memory in each phase."""
 
@@ -43,10 +46,10 @@ class _Totals:
 def _totals(plan: Plan) -> _Totals:
     def summed(one: Pass) -> tuple[float, ...]:
         p = one.prices
-        busy = max(p.compute.seconds, p.memory.seconds)
+        busy, rate = max(p.compute.seconds, p.memory.seconds), one.machine.memory_bandwidth
         return (
             p.compute.seconds, p.memory.seconds, p.communication.seconds,
-            float(p.communication.bytes), busy,
+            float(p.communication.bytes), stored(one.program, one.mesh) / rate, busy,
         )  # fmt: skip
 
     columns = zip(*([one.weight * v for v in summed(one)] for one in plan.passes), strict=True)
@@ -66,10 +69,16 @@ def why(best: Plan, other: Plan) -> Reason:
         bound = its.compute >= its.memory or best.minimize == "communication"
         if bound and its.compute > mine.compute * (1 + SAME):
             return Reason(_shared(best, other, mine, its), _yet(mine.moving, its.moving))
-        ratio = _times(its.memory / mine.memory)
-        read = f"each chip reads {ratio} times the weights from memory"
-        return Reason(read, f", {duration(its.memory)}{_yet(mine.moving, its.moving)}")
+        return Reason(_read(mine, its), f", {duration(its.memory)}{_yet(mine.moving, its.moving)}")
     return Reason(_received(mine, its), f"{_mostly(other)}{_but(mine, its)}")
+
+
+def _read(mine: _Totals, its: _Totals) -> str:
+    """Memory that is read more often: of caches, if they are the larger part of it."""
+    more, of_caches = its.memory - mine.memory, its.caches - mine.caches
+    if of_caches > more / 2 and mine.caches:
+        return f"each chip reads {_times(its.caches / mine.caches)} times the caches from memory"
+    return f"each chip reads {_times(its.memory / mine.memory)} times the weights from memory"
 
 
 def _tied(best: Plan, other: Plan) -> Reason:
@@ -119,19 +128,21 @@ def _received(mine: _Totals, its: _Totals) -> str:
     if not mine.bytes:
         bytes_ = f"{size(its.bytes)} to receive where the best receives nothing"
     else:
-        bytes_ = _more(its.bytes / mine.bytes)
+        bytes_ = _more(its.bytes / mine.bytes, "bytes")
     if its.compute > mine.compute * (1 + SAME):
-        return f"{_times(its.compute / mine.compute)} times the matmul work, {bytes_}"
+        return f"{_more(its.compute / mine.compute, 'matmul work')}, {bytes_}"
     if its.compute < mine.compute * (1 - SAME):
         return f"less matmul work, {bytes_}"
     return f"the same matmuls, {bytes_}"
 
 
-def _more(ratio: float) -> str:
-    """2.3 times the bytes; near one, 8% more bytes."""
+def _more(ratio: float, what: str) -> str:
+    """2.3 times the bytes; near one, 8.0% more bytes."""
+    if ratio < 1.0005:
+        return f"hardly more {what}"
     if ratio < 1.1:
-        return f"{ratio - 1:.1%} more bytes"
-    return f"{_times(ratio)} times the bytes"
+        return f"{ratio - 1:.1%} more {what}"
+    return f"{_times(ratio)} times the {what}"
 
 
 def _mostly(plan: Plan) -> str:

@@ -1,16 +1,23 @@
-"""What else was possible: the best plan of each class of layouts other than the winner's."""
+"""What else was possible: the best plan of each class of layouts other than the winner's.
+
+Classes are by what happens to weights (`layoutc.solver.kinds`), and by what attention is sharded
+over (`layoutc.solver.attention_kinds`).
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import cached_property
 from math import inf
 
-from layoutc.dsl.program import Program
+from layoutc.dsl.program import Declare, Item, Program, Repeat
 from layoutc.solver.asked import Asked
+from layoutc.solver.attention import attention
+from layoutc.solver.attention_kinds import attending, attention_kinds
 from layoutc.solver.branching import alike
-from layoutc.solver.describe import described, named
+from layoutc.solver.describe import describe, named, of_weights, together
 from layoutc.solver.eliminate import Infeasible
 from layoutc.solver.kinds import Kind, confined, kinds, uses
 from layoutc.solver.meshes import meshes, named_axes, pinned
@@ -19,8 +26,18 @@ from layoutc.solver.search import Answer, Node, best, branches
 from layoutc.solver.solve import objective, settled, solve
 from layoutc.solver.unsolvable import Unsolvable
 
-LARGE = 32
-"""With so many layouts to choose, each class takes about as long as the search itself."""
+LARGE = 30
+"""With so many names in all phases, a class takes about as long as the search itself."""
+
+NEAR = 0.01
+"""What is weighed beside the plan of a large program is found to within so much: the last of it
+takes longest, and would change little of what is said."""
+
+
+def near(program: Program) -> float:
+    """How near to the best is near enough for what stands beside the plan."""
+    names = sum(1 for _ in program.walk()) * len(program.passes)
+    return NEAR if names >= LARGE else 0.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +56,17 @@ class Contenders:
 
 def called(plan: Plan) -> str:
     """What a plan's layout is called."""
-    return described(((one.phase, one.program) for one in plan.passes), plan.mesh)
+    return together({one.phase: describe(one.program, plan.mesh) for one in plan.passes})
+
+
+def weights_of(plan: Plan) -> str:
+    """What happens to a plan's weights."""
+    return together({one.phase: of_weights(one.program, plan.mesh) for one in plan.passes})
+
+
+def attention_of(plan: Plan) -> str:
+    """What a plan's attention is sharded over; "" where there is none."""
+    return together({one.phase: attention(one.program, plan.mesh) for one in plan.passes})
 
 
 def worth(plan: Plan) -> tuple[float, float]:
@@ -51,16 +78,16 @@ def worth(plan: Plan) -> tuple[float, float]:
 def contenders(program: Program, plan: Plan, *, thorough: bool = False) -> Contenders:
     """What else was possible for a program, beside the plan for it.
 
-    Unless `thorough`, classes are tried on the plan's mesh alone, and of large programs only those
-    that may come next.
+    Unless `thorough`, classes are tried on the plan's mesh alone, of large programs only those
+    that may come next, and other ways of sharding attention with the weights where they are.
     """
     if plan.stood:
         return _sorted(plan, list(_elsewhere(program, plan)), (), complete=True)
     race = Race(program, plan, thorough)
     found = race.run()
     if plan.runner_up is not None:
-        found.append(solve(pinned(program, plan.runner_up.mesh), plan.chips, plan.machine,
-                           plan.minimize))  # fmt: skip
+        on = pinned(program, plan.runner_up.mesh)
+        found.append(solve(on, plan.chips, plan.machine, plan.minimize, gap=race.gap))
     return _sorted(plan, found, tuple(race.absent), complete=thorough)
 
 
@@ -94,21 +121,25 @@ class Race:
     fit: bool = True
 
     def __post_init__(self) -> None:
-        self.asked = Asked(self.plan.minimize, fit=self.fit)
         self.alike = frozenset(a.name for a in self.program.axes if a.size is None)
         self.alike -= named_axes(self.program)
         self.on = self.program if self.thorough else pinned(self.program, self.plan.mesh)
         self.absent: list[Kind] = []
+        self.gap = near(self.program)
+        self.asked = Asked(self.plan.minimize, fit=self.fit, gap=self.gap)
 
     def run(self) -> list[Plan]:
         """The best plan of each class that has one."""
+        return [*self.by_weights(), *self.by_attention()]
+
+    def by_weights(self) -> list[Plan]:
+        """The best of each class of weights."""
         entries = [(kind, self.nodes(kind)) for kind in self.kinds()]
         entries.sort(key=lambda entry: _bound(entry[1]))
-        large = any(len(node.instance.domains) >= LARGE for node in self.whole)
         found: list[Plan] = []
         for kind, nodes in entries:
             least = min((plan.value for plan in found), default=inf)
-            if large and not self.thorough and _bound(nodes) > least:
+            if self.gap and not self.thorough and _bound(nodes) > least:
                 break
             try:
                 found.append(self.best(nodes))
@@ -116,11 +147,18 @@ class Race:
                 self.absent.append(kind)
         return found
 
+    def by_attention(self) -> Iterator[Plan]:
+        """The best of each class of attention."""
+        race = self if self.thorough else replace(self, program=holding(self.program, self.plan))
+        for kind in attention_kinds(self.program, self.plan):
+            with suppress(Infeasible):
+                yield race.best(list(attending(kind, race.whole, race.asked)))
+
     def kinds(self) -> Iterator[Kind]:
         """The classes that the plan is not itself of."""
-        own = called(self.plan)
+        own = weights_of(self.plan)
         for kind in kinds(self.program):
-            if kind.gathered > 0 or named(self.program, kind.gathered, kind.dims) != own:
+            if kind.gathered > 0 or named(self.program, kind.gathered, kind.sides) != own:
                 yield kind
 
     @cached_property
@@ -139,6 +177,20 @@ class Race:
         plan = self.plan
         outcome = replace(outcome, answers=answers)
         return settled(self.on, plan.chips, plan.machine, self.asked, outcome)
+
+
+def holding(program: Program, plan: Plan) -> Program:
+    """The program with every weight stored as a plan has it."""
+    types = plan.passes[0].program.types
+
+    def held(item: Item) -> Item:
+        if isinstance(item, Repeat):
+            return replace(item, body=tuple(map(held, item.body)))  # type: ignore[arg-type]
+        if isinstance(item, Declare) and item.kind == "weight":
+            return replace(item, type=types[item.name])
+        return item
+
+    return replace(program, items=tuple(map(held, program.items)))
 
 
 def _bound(nodes: list[Node]) -> float:

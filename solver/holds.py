@@ -1,25 +1,24 @@
 """How far a choice holds: where another layout takes over as a dim or the network changes.
 
-The plan and its contenders race as explicit programs, each on every mesh on which it keeps its
-name. What they cost is linear in a dim and in the time that a byte takes, so that each is priced
-twice and known everywhere. Where the race has another winner the search is asked, just before and
-just beyond; where it knows of a better layout, the search looks for the place itself.
+As a context changes it is what attention is sharded over that is looked at. Of several phases the
+context of one changes, while weights stay where they are, on the plan's mesh.
 """
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from math import gcd, prod, sqrt
+from math import gcd, sqrt
 
+from layoutc.dsl.layer import TOKENS
 from layoutc.dsl.program import Declare, Program
-from layoutc.solver.contenders import called
-from layoutc.solver.meshes import Mesh, meshes
+from layoutc.solver.attention import attention, phrase
+from layoutc.solver.contenders import Race, attention_of, holding
+from layoutc.solver.context import growing_dim, longest
+from layoutc.solver.meshes import pinned
 from layoutc.solver.plan import Plan
-from layoutc.solver.price import Prices, price
 from layoutc.solver.solve import solve
-from layoutc.solver.unsolvable import Unsolvable
+from layoutc.solver.turns import Line, Range, Sweep, lines
 
 DOUBLINGS = 10
 """How far is looked: a factor of 1,024 either way."""
@@ -30,79 +29,48 @@ FINE = 64
 CLOSE = 1.02
 """Bandwidths are told apart from here."""
 
-MOST = 8
-"""How often the search is asked before what it said last is believed."""
-
-
-@dataclass(frozen=True, slots=True)
-class Turn:
-    """Where another layout takes over: `at` is the last value for the plan's own, as near as it is
-    known, `name` is that layout. `before` and `beyond` are values at which the search was asked."""
-
-    at: float
-    name: str
-    before: float
-    beyond: float
-
-
-@dataclass(frozen=True, slots=True)
-class Range:
-    """Where the plan's layout is the best: from `low` to `high`, None where it is to the end of
-    what was tried, `least` and `most`. `what` is a dim, of a `phase` if there are several, or
-    "network"."""
-
-    what: str
-    phase: str
-    now: float
-    low: Turn | None
-    high: Turn | None
-    least: float
-    most: float
-
-
-@dataclass(frozen=True, slots=True)
-class _Line:
-    """One explicit program on one mesh: a number for each resource, at a factor of 1 and of 2, and
-    what a dim must be a multiple of."""
-
-    name: str
-    phases: tuple[tuple[float, Prices, Prices], ...]
-    divisor: int
-
-    def worth(self, minimize: str, factor: float, bandwidth: float) -> tuple[float, float]:
-        """What is minimised, where a dim is `factor` times what it is, and the bandwidth."""
-        first = second = 0.0
-        for often, one, two in self.phases:
-            compute = _at(factor, one.compute.seconds, two.compute.seconds)
-            memory = _at(factor, one.memory.seconds, two.memory.seconds)
-            moving = _at(factor, one.communication.seconds, two.communication.seconds) / bandwidth
-            if minimize == "time":
-                first += often * (max(compute, memory) + moving)
-            else:
-                first, second = first + often * compute, second + often * moving
-        return _rounded(first), _rounded(second)
-
-
-def _at(factor: float, one: float, two: float) -> float:
-    return one + (two - one) * (factor - 1)
-
-
-def _rounded(seconds: float) -> float:
-    """What differs in the last bits only is equal."""
-    return float(f"{seconds:.9e}")
-
 
 def holds(program: Program, plan: Plan, others: Sequence[Plan]) -> list[Range]:
-    """How far the plan's layout is the best: by each phase's batch, and by the network."""
+    """How far the plan's layout is the best: by each phase's batch, by the network, and by the
+    context of each phase that attends."""
     racers = [plan, *others]
     dim = _batch(program)
     ranges = []
     for number, one in enumerate(plan.passes) if dim else ():
-        race = [line for p in racers for line in _lines(program, p, number, dim)]
+        race = [line for p in racers for line in lines(program, p, number, dim)]
         size = one.program.dims[dim] or 1
         ranges.append(_Dim(program, plan, race, number, dim, size).range())
-    race = [line for p in racers for line in _lines(program, p, 0, "")]
-    return [*ranges, _Network(program, plan, race).range()]
+    race = [line for p in racers for line in lines(program, p, 0, "")]
+    return [*ranges, _Network(program, plan, race).range(), *contexts(program, plan, others)]
+
+
+def attended(plan: Plan) -> str:
+    """What is said of a plan's attention."""
+    return phrase(attention_of(plan))
+
+
+def contexts(program: Program, plan: Plan, others: Sequence[Plan]) -> Iterator[Range]:
+    """How far attention stays as it is, in each phase that has caches; where nothing else could be
+    tried it is left out."""
+    dim, several = growing_dim(program), len(plan.passes) > 1
+    for number, one in enumerate(plan.passes):
+        if dim is None or not attention(one.program, plan.mesh):
+            continue
+        on, mine, rest = _alone(program, plan, number) if several else (program, plan, others)
+        race = [line for p in (mine, *rest) for line in lines(on, p, 0, dim, attended)]
+        sweep = _Context(on, mine, race, 0, dim, one.program.sizes[dim])
+        found = replace(sweep.range(), phase=one.phase if several else "")
+        if found.least < found.most:
+            yield found
+
+
+def _alone(program: Program, plan: Plan, number: int) -> tuple[Program, Plan, Sequence[Plan]]:
+    """One of several phases with weights where they are and on the plan's mesh, the plan for it,
+    and the best of each other class of attention."""
+    phase = replace(program, phases=program.phases[number : number + 1])
+    on = pinned(holding(phase, plan), plan.mesh)
+    mine = replace(plan, passes=plan.passes[number : number + 1], hand_overs=())
+    return on, mine, [*Race(on, mine, thorough=True).by_attention()]
 
 
 def _batch(program: Program) -> str:
@@ -116,138 +84,8 @@ def _batch(program: Program) -> str:
     return next(iter([*many, *free]), "")
 
 
-def _lines(program: Program, plan: Plan, number: int, dim: str) -> Iterator[_Line]:
-    """A plan on each mesh on which it has the same name, the dim varied in one phase."""
-    for mesh in meshes(program.axes, plan.chips):
-        if called(replace(plan, mesh=mesh)) != called(plan):
-            continue
-        passes = [one.program for one in plan.passes]
-        phases = []
-        try:
-            for i, one in enumerate(passes):
-                now = price(one, mesh, plan.machine)
-                then = price(_doubled(one, dim), mesh, plan.machine) if dim and i == number else now
-                phases.append((one.phase.weight, now, then))
-        except ValueError:
-            continue
-        yield _Line(called(plan), tuple(phases), _divisor(passes[number], mesh, dim))
-
-
-def _doubled(program: Program, dim: str) -> Program:
-    return replace(program, dims={**program.dims, dim: 2 * (program.dims[dim] or 1)})
-
-
-def _divisor(program: Program, mesh: Mesh, dim: str) -> int:
-    """The number of parts into which the dim is cut."""
-    shapes = (held.shape for held in program.types.values())
-    return max((prod(mesh[a] for a in s.split(dim)) for s in shapes if dim in s.names), default=1)
-
-
 @dataclass
-class _Sweep(ABC):
-    """One number that varies: the race, and the search, at any of its values."""
-
-    program: Program
-    plan: Plan
-    lines: list[_Line]
-
-    def __post_init__(self) -> None:
-        self.name = called(self.plan)
-        self.asked: dict[float, str] = {}
-
-    @abstractmethod
-    def worth(self, line: _Line, value: float) -> tuple[float, float]:
-        """What is minimised, of a program in the race."""
-
-    @abstractmethod
-    def solved(self, value: float) -> Plan:
-        """The best plan there is. Raises `Unsolvable`."""
-
-    @abstractmethod
-    def middle(self, good: float, bad: float) -> float | None:
-        """A value between two; None if they are as near as values are told apart."""
-
-    def can(self, line: _Line, value: float) -> bool:
-        """Whether a program in the race divides there."""
-        return True
-
-    def race(self, value: float) -> str:
-        """The winner's name in the race, the plan's own at a tie; "" if no one divides so."""
-        able = [line for line in self.lines if self.can(line, value)]
-        ranked = [(self.worth(line, value), line.name != self.name, line.name) for line in able]
-        return min(ranked)[-1] if ranked else ""
-
-    def search(self, value: float) -> str:
-        """The name of the best layout there is."""
-        if value not in self.asked:
-            try:
-                self.asked[value] = called(self.solved(value))
-            except Unsolvable:
-                self.asked[value] = "no layout fits"
-        return self.asked[value]
-
-    def turn(self, start: float, ahead: list[float]) -> Turn | None:
-        """Where another layout takes over on the way through the values `ahead`."""
-        if not ahead:
-            return None
-        good, bad = self.first(self.race, start, ahead)
-        if bad is None:
-            if self.search(ahead[-1]) == self.name:
-                return None
-            return self.asking(start, ahead[-1])
-        good, bad = self.between(self.race, good, bad)
-        if self.search(good) != self.name:
-            return self.asking(start, good)
-        if self.search(bad) != self.name:
-            return Turn(self.crossing(good, bad), self.search(bad), good, bad)
-        further = [value for value in ahead if (value > bad) == (bad > start)]
-        good, beyond = self.first(self.search, bad, further)
-        return None if beyond is None else self.asking(good, beyond)
-
-    def first(
-        self, name: Callable[[float], str], start: float, ahead: list[float]
-    ) -> tuple[float, float | None]:
-        """The last value before the name changes, and the first after."""
-        for value in ahead:
-            if name(value) != self.name:
-                return start, value
-            start = value
-        return start, None
-
-    def between(self, name: Callable[[float], str], good: float, bad: float) -> tuple[float, float]:
-        """The same two, brought together."""
-        while (value := self.middle(good, bad)) is not None and len(self.asked) < MOST:
-            good, bad = (value, bad) if name(value) == self.name else (good, value)
-        return good, bad
-
-    def asking(self, good: float, bad: float) -> Turn:
-        """The turn between two values, found by the search alone."""
-        good, bad = self.between(self.search, good, bad)
-        return Turn(good, self.search(bad), good, bad)
-
-    def crossing(self, good: float, bad: float) -> float:
-        """Where the race itself turns, between two values."""
-        able = [line for line in self.lines if self.can(line, bad)]
-        own = [line for line in able if line.name == self.name]
-        for _ in range(50):
-            value = (good + bad) / 2
-            least = min(self.worth(line, value) for line in able)
-            won = bool(own) and min(self.worth(line, value) for line in own) == least
-            good, bad = (value, bad) if won else (good, value)
-        return good
-
-    def span(
-        self, what: str, phase: str, now: float, below: list[float], above: list[float]
-    ) -> Range:
-        """The turns on the way down and on the way up."""
-        low = self.turn(now, below)
-        self.asked.clear()
-        high = self.turn(now, above)
-        return Range(what, phase, now, low, high, (below or [now])[-1], (above or [now])[-1])
-
-
-@dataclass
-class _Dim(_Sweep):
+class _Dim(Sweep):
     """A dim of one phase."""
 
     number: int
@@ -260,10 +98,10 @@ class _Dim(_Sweep):
         phase = self.plan.passes[self.number].phase if len(self.plan.passes) > 1 else ""
         return self.span(self.dim, phase, self.size, [*below], [*above])
 
-    def can(self, line: _Line, value: float) -> bool:
+    def can(self, line: Line, value: float) -> bool:
         return value % line.divisor == 0
 
-    def worth(self, line: _Line, value: float) -> tuple[float, float]:
+    def worth(self, line: Line, value: float) -> tuple[float, float]:
         return line.worth(self.plan.minimize, value / self.size, 1.0)
 
     def middle(self, good: float, bad: float) -> float | None:
@@ -287,7 +125,24 @@ class _Dim(_Sweep):
 
 
 @dataclass
-class _Network(_Sweep):
+class _Context(_Dim):
+    """The context of one phase: no longer than there is room for, no shorter than what is new."""
+
+    def range(self) -> Range:
+        one = self.plan.passes[self.number]
+        new = one.program.dims.get(TOKENS) or 1
+        most = longest(one.program, self.plan.mesh, self.plan.machine)
+        halves = (self.size >> k for k in range(1, DOUBLINGS + 1) if self.size % (1 << k) == 0)
+        doubles = (self.size << k for k in range(1, DOUBLINGS + 1))
+        below, above = [n for n in halves if n >= new], [n for n in doubles if n <= most]
+        return replace(self.span(self.dim, "", self.size, [*below], [*above]), attention=self.name)
+
+    def title(self, plan: Plan) -> str:
+        return attended(plan)
+
+
+@dataclass
+class _Network(Sweep):
     """What a chip receives in a second."""
 
     def range(self) -> Range:
@@ -295,7 +150,7 @@ class _Network(_Sweep):
         steps = [2.0**k for k in range(1, DOUBLINGS + 1)]
         return self.span("network", "", now, [now / s for s in steps], [now * s for s in steps])
 
-    def worth(self, line: _Line, value: float) -> tuple[float, float]:
+    def worth(self, line: Line, value: float) -> tuple[float, float]:
         return line.worth(self.plan.minimize, 1.0, value / self.plan.machine.network_bandwidth)
 
     def middle(self, good: float, bad: float) -> float | None:

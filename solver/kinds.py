@@ -1,7 +1,7 @@
 """Classes of layouts, by what happens to the weights that are multiplied, as `describe` names them.
 
 In a class all such weights fare alike: each stays as it is stored, or is gathered over the same
-axes, and what a product reads of each is split on as many dims.
+axes, and what a product reads of each is split on as many of its sides (`describe.sides`).
 """
 
 from __future__ import annotations
@@ -17,9 +17,10 @@ from layoutc.dsl.program import Declare, Program
 from layoutc.solver import capacity
 from layoutc.solver.asked import Asked
 from layoutc.solver.assignment import Limits
+from layoutc.solver.describe import most_sides, sides
 from layoutc.solver.eliminate import Infeasible
 from layoutc.solver.instance import Instance
-from layoutc.solver.problem import Problem, Value
+from layoutc.solver.problem import Problem, Step, Value
 from layoutc.solver.relations import Flags
 from layoutc.solver.search import Node
 from layoutc.solver.space import Ints, Space
@@ -28,15 +29,15 @@ from layoutc.solver.space import Ints, Space
 @dataclass(frozen=True, slots=True)
 class Kind:
     """A class: weights are gathered over `gathered` axes of more than one chip (none: they stay;
-    -1: over all, so that they are whole), and what is used is split on `dims` dims."""
+    -1: over all, so that they are whole), and what is used is split on `sides` sides."""
 
     gathered: int
-    dims: int
+    sides: int
 
     @property
     def needs(self) -> int:
         """How many axes of more than one chip it takes."""
-        return 1 if self == WHOLE else self.gathered + self.dims
+        return 1 if self == WHOLE else self.gathered + self.sides
 
     @property
     def stays(self) -> bool:
@@ -50,21 +51,23 @@ EVERYWHERE = Kind(0, 0)
 
 @dataclass(frozen=True, slots=True)
 class Use:
-    """A weight in a product that sums a dim: how it is stored, and how it is had there."""
+    """A weight in a product that sums a dim: how it is stored, how it is had there, and the side
+    of the product on which each of its dims stands."""
 
     value: Value
     root: int
     leaf: int
+    sides: tuple[int, ...]
 
 
 def kinds(program: Program) -> list[Kind]:
     """The classes that meshes of the program's axes allow, whether or not it does."""
     axes = len(program.axes)
-    ranks = [len(program.types[name].shape.names) for name in _weights(program)]
-    split = range(1, min(axes, max(ranks, default=0)) + 1)
-    stay = [Kind(0, dims) for dims in split]
-    partly = [Kind(n, dims) for n in range(1, axes) for dims in split if n + dims <= axes]
-    return [*stay, *partly, WHOLE, EVERYWHERE] if ranks else []
+    most = most_sides(program)
+    split = range(1, min(axes, most) + 1)
+    stay = [Kind(0, sides) for sides in split]
+    partly = [Kind(n, sides) for n in range(1, axes) for sides in split if n + sides <= axes]
+    return [*stay, *partly, WHOLE, EVERYWHERE] if most else []
 
 
 def _weights(program: Program) -> set[str]:
@@ -76,12 +79,18 @@ def uses(problem: Problem) -> list[Use]:
     of = {leaf: value for value in problem.values for leaf in value.leaves}
     weights = _weights(problem.parts[0].program)
     return [
-        Use(of[leaf], of[leaf].root, leaf)
+        Use(of[leaf], of[leaf].root, leaf, _sides_in(problem, step, leaf))
         for step in problem.steps
         if step.flops
         for leaf in step.scope[:2]
         if of[leaf].name in weights and of[leaf].stored
     ]
+
+
+def _sides_in(problem: Problem, step: Step, leaf: int) -> tuple[int, ...]:
+    one, other, result = (problem.space(v).dims for v in step.scope)
+    own, beside = (one, other) if leaf == step.scope[0] else (other, one)
+    return sides(own, beside, result)
 
 
 def confined(kind: Kind, node: Node, alike: frozenset[str], asked: Asked) -> Iterator[Node]:
@@ -143,7 +152,7 @@ def _limits(
     limits, received = Limits(), dict[int, float]()
     for use in uses(instance.problem):
         root, leaf = instance.problem.find(use.root), instance.problem.find(use.leaf)
-        stored, used = flags(kind, instance, root, real, gathered)
+        stored, used = flags(kind, instance, use, real, gathered)
         limits = limits.storing(root, stored).storing(leaf, used)
         held = instance.held(instance.problem.space(root), use.value.part)
         domains = instance.confined(limits)
@@ -156,14 +165,15 @@ def _limits(
 def flags(
     kind: Kind,
     instance: Instance,
-    root: int,
+    use: Use,
     real: tuple[str, ...],
     gathered: frozenset[str],
 ) -> tuple[Flags, Flags]:
     """[nodes], in which of them a weight may be stored and in which used."""
+    root = instance.problem.find(use.root)
     space = instance.problem.space(root)
     held = _held(space, real)
-    used = _split(space, real) == min(kind.dims, len(space.dims))
+    used = _split(space, use.sides, real) == min(kind.sides, len({*use.sides}))
     if kind.stays:
         return used, used
     every, over = space.mask(real), space.mask(tuple(gathered))
@@ -179,7 +189,8 @@ def _held(space: Space, real: tuple[str, ...]) -> Ints:
     return np.asarray(((space.place >= 0) * bits).sum(axis=1))
 
 
-def _split(space: Space, real: tuple[str, ...]) -> Ints:
-    """[nodes], on how many dims there is an axis of more than one chip."""
-    cut = np.array([any(a in real for a in s) for s in space.sequences])
-    return np.asarray(cut[space.lists].sum(axis=1))
+def _split(space: Space, side: tuple[int, ...], real: tuple[str, ...]) -> Ints:
+    """[nodes], on how many sides there is an axis of more than one chip; `side` has each dim's."""
+    cut = np.array([any(a in real for a in s) for s in space.sequences])[space.lists]
+    on = [cut[:, [s == each for s in side]].any(axis=1) for each in sorted(set(side))]
+    return np.asarray(np.sum(on, axis=0))

@@ -59,7 +59,7 @@ Rule = TooFewAxes | TooLarge | Written | Undivided | NoWay
 def ruled_out(program: Program, plan: Plan, kinds: tuple[Kind, ...]) -> list[tuple[str, Rule]]:
     """The names of classes that have no plan, and what rules each out."""
     race = Race(program, plan, thorough=True, fit=False)
-    return [(named(program, k.gathered, k.dims), _rule(race, k)) for k in kinds]
+    return [(named(program, k.gathered, k.sides), _rule(race, k)) for k in kinds]
 
 
 def uncut(program: Program, chips: int) -> list[tuple[str, int, int]]:
@@ -110,7 +110,7 @@ def _divided(kind: Kind, way: _Way, number: int) -> bool:
     instance, real, over = way
     use = uses(instance.problem)[number]
     root = instance.problem.find(use.root)
-    stored, used = flags(kind, instance, root, real, over)
+    stored, used = flags(kind, instance, use, real, over)
     valid = instance.valid(instance.problem.space(root), use.value.part)
     return bool(stored[instance.domains[root]].any() and used[valid].any())
 
@@ -120,7 +120,7 @@ def _allowed(kind: Kind, way: _Way, number: int) -> bool:
     instance, real, over = way
     problem = instance.problem
     use = uses(problem)[number]
-    stored, _ = flags(kind, instance, problem.find(use.root), real, over)
+    stored, _ = flags(kind, instance, use, real, over)
     space = problem.space(use.root)
     variable = problem.variables[problem.find(use.root)]
     allowed = variable.allowed & stored

@@ -14,7 +14,7 @@ from layoutc.dsl.program import Program
 from layoutc.solver.asked import Minimize
 from layoutc.solver.contenders import called, contenders, worth
 from layoutc.solver.describe import describe
-from layoutc.solver.holds import Range, holds
+from layoutc.solver.holds import holds
 from layoutc.solver.machine import load_machine
 from layoutc.solver.meshes import meshes, pinned
 from layoutc.solver.plan import Plan
@@ -22,6 +22,7 @@ from layoutc.solver.price import price
 from layoutc.solver.ruled_out import TooFewAxes, TooLarge, Undivided, Written, ruled_out, uncut
 from layoutc.solver.solve import solve
 from layoutc.solver.ties import ties
+from layoutc.solver.turns import Range
 from layoutc.solver.unsolvable import Unsolvable
 from layoutc.why import why
 
