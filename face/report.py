@@ -72,7 +72,8 @@ def phase(part: Pass) -> str:
     """A phase: its sizes, how often it runs, what its layout is called."""
     sizes = " ".join(f"{dim}={size}" for dim, size in part.program.phase.sizes.items())
     often = "" if part.weight == 1 else f", {part.weight:g} times"
-    return f"{part.phase} ({sizes}){often}: {name(part)}"
+    own = f" ({sizes})" if sizes else ""
+    return f"{part.phase}{own}{often}: {name(part)}"
 
 
 def _listed(part: Pass) -> list[str]:

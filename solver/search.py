@@ -211,7 +211,7 @@ class _Queue:
         above = self.best * (1 + TOLERANCE)
         last = (v for i, v in self.values.items() if i not in self.parted and v > above)
         own = self.values.get(id(node.instance), np.inf)
-        return min(own, *last) * (1 + ROUNDING) if own < np.inf else min(last, default=np.inf)
+        return min([own, *last]) * (1 + ROUNDING)
 
     def accept(self, answer: Answer) -> None:
         """An assignment that fits is an answer if nothing is better."""
