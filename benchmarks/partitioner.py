@@ -2,12 +2,13 @@
 
     python benchmarks/partitioner.py [NAME...] [--pairs 15] [--json] [--readme]
 
-Each case is one program on one mesh. layoutc picks the layouts under `--minimize communication`
-and emits a `shard_map` function. The other side is the module's plain `reference` under `jax.jit`,
-with the very same layouts of inputs, weights and outputs as its `in_shardings` and
-`out_shardings`; all between them is the partitioner's to choose. Both are compiled at full size for
-simulated devices, and the collectives of the two optimised programs are counted: elements that one
-chip receives, by the rules of docs/costs.md. Then both are run in turns, at small sizes in f32.
+Each case (cases.py) is one program on one mesh, in one phase. layoutc picks the layouts, nearly
+everywhere under `--minimize communication`, and emits a `shard_map` function. The other side is the
+module's plain `reference` under `jax.jit`, with the very same layouts of all that comes in and
+leaves as its `in_shardings` and `out_shardings`; all between them is the partitioner's to choose.
+Both are compiled at full size for simulated devices, and the collectives of the two optimised
+programs are counted: elements that one chip receives, by the rules of docs/costs.md. Then both are
+run in turns, at small sizes in f32.
 
 XLA's partitioner writes an all-reduce and a slice where a reduce-scatter is meant. On TPUs and GPUs
 a later pass joins the two, on the CPU none does, so that such pairs are also counted as joined.
@@ -26,72 +27,26 @@ import statistics
 import sys
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass
 from fractions import Fraction
+from functools import cache
 from math import ceil
 from pathlib import Path
 from typing import Any
 
+from cases import CASES, Case
+
 import layoutc
 from layoutc.codegen.compiled import build, hlo
 from layoutc.codegen.compiled.collectives import Collective, collectives
+from layoutc.compiled import Compiled
+from layoutc.loaded import Loaded
 from layoutc.report import table
+from layoutc.solver.asked import Minimize
 from layoutc.solver.describe import describe
 
 ROOT = Path(__file__).parent.parent
-CUBE = {"x": 4, "y": 4, "z": 4}
-FEW = {"B": 512, "E": 1152, "F": 4608}
-"""Sizes at which two CPU cores take a fraction of a second."""
-MANY = {"B": 1024, "L": 4, "E": 384, "F": 1536}
-
-
-@dataclass(frozen=True, slots=True)
-class Case:
-    """A program under ROOT on so many chips, with sizes over the file's own; `timed` are the sizes
-    at which it is run."""
-
-    path: str
-    chips: int = 64
-    sizes: Mapping[str, int] = field(default_factory=dict)
-    mesh: Mapping[str, int] = field(default_factory=dict)
-    timed: Mapping[str, int] = field(default_factory=lambda: FEW)
-
-    @property
-    def name(self) -> str:
-        return Path(self.path).stem
-
-
-def _example(name: str, chips: int = 64, **fields: Any) -> Case:
-    return Case(f"examples/{name}.layout", chips, **fields)
-
-
-def _extra(name: str, **fields: Any) -> Case:
-    return Case(f"benchmarks/programs/{name}.layout", **fields)
-
-
-CASES = [
-    _example("ffn"),
-    _example("ffn", 48),
-    _example("ffn", 12),
-    _example("stack", timed=FEW | {"repeat": 4}),
-    _example("ffn_bias"),
-    _extra("bias_whole"),
-    _example("swiglu", timed=FEW | {"F": 3584}),
-    _example("ffn_figure3", sizes={"B": 32_768}, mesh=CUBE, timed=MANY),
-    _example("ffn_figure3", sizes={"B": 131_072}, mesh=CUBE, timed=MANY),
-    _example("ffn_1d_weight_stationary", 8),
-    _example("ffn_2d_weight_stationary"),
-    _example("ffn_x_weight_gathered", sizes={"L": 64}, mesh=CUBE, timed=MANY),
-    _example("ffn_x_weight_gathered", 48, sizes={"L": 64}, mesh=CUBE | {"z": 3}, timed=MANY),
-    _example("ffn_xy_weight_gathered", sizes={"L": 256}, mesh=CUBE, timed=MANY),
-    _example("ffn_xyz_weight_gathered", sizes={"L": 8192}, mesh=CUBE, timed=MANY),
-    _extra("parallel", mesh=CUBE, timed=FEW | {"G": 2048}),
-    _extra("swiglu_residual", mesh=CUBE, timed=FEW | {"F": 3584}),
-    _extra("prenorm", mesh=CUBE),
-    _extra("adapter", mesh=CUBE, timed=FEW | {"R": 64}),
-    _extra("tied", timed=MANY),
-]
-"""Each of the paper's five layouts stands at a size at which no other moves less."""
+Sizes = tuple[tuple[str, int], ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,8 +88,8 @@ class Result:
 class Sides:
     """Both functions, over the same devices."""
 
-    plan: Any
-    program: Any
+    plan: Compiled
+    program: Loaded
     layoutc: Callable[..., Any]
     partitioner: Callable[..., Any]
 
@@ -143,51 +98,54 @@ def sides(case: Case) -> Sides:
     """The case compiled by layoutc, and its reference under `jax.jit`."""
     import jax
 
-    sizes: dict[str, Any] = dict(case.sizes)
-    plan = layoutc.compile(
-        ROOT / case.path, case.chips, minimize="communication", mesh=case.mesh or None, **sizes
-    )
-    program = plan.load()
+    mesh, sizes = (tuple(numbers.items()) for numbers in (case.mesh, case.sizes))
+    plan = _plan(case.path, case.chips, mesh, sizes, case.minimize)
+    program = plan.phases[case.phase].load()
     leaving = tuple(program.out_shardings.values())
+    caches = [i for i, t in enumerate(program.module.ARGUMENTS.values()) if t.cache]
     partitioned = jax.jit(
         program.module.reference,
         in_shardings=tuple(program.in_shardings.values()),
         out_shardings=leaving if len(leaving) > 1 else leaving[0],
+        donate_argnums=caches,
     )
     return Sides(plan, program, program.function, partitioned)
+
+
+@cache
+def _plan(path: str, chips: int, mesh: Sizes, sizes: Sizes, minimize: Minimize) -> Compiled:
+    """Compiled once for all phases."""
+    given: dict[str, Any] = dict(sizes)
+    return layoutc.compile(ROOT / path, chips, minimize=minimize, mesh=dict(mesh) or None, **given)
 
 
 def compared(case: Case, pairs: int) -> Result:
     """The case on both sides, counted and, over so many pairs of steps, timed."""
     both = sides(case)
-    plan, arguments = both.plan, list(both.program.arguments.values())
+    phase, arguments = both.plan.phases[case.phase], list(both.program.arguments.values())
     ours, theirs = (_compiled(f, arguments) for f in (both.layoutc, both.partitioner))
     found = collectives(theirs, case.chips)
     return Result(
-        name=case.name,
-        mesh=plan.mesh,
-        sizes=plan.answer.only.program.dims,
-        layout=describe(plan.answer.only.program, plan.mesh),
+        name=case.name if case.phase == "main" else f"{case.name}, {case.phase}",
+        mesh=both.plan.mesh,
+        sizes=phase.answer.program.sizes,
+        layout=describe(phase.answer.program, both.plan.mesh),
         elements=Elements(
-            plan.costs.elements,
+            phase.costs.elements,
             _received(collectives(ours, case.chips)),
             _received(found),
             _received(found, theirs),
         ),
         collectives=tuple(map(_row, found)),
-        times=_times(both, case.timed, pairs) if pairs else None,
+        times=_times(both, case, pairs) if pairs else None,
     )
 
 
 # What moves.
 
 
-FAST = {"xla_backend_optimization_level": 0, "xla_llvm_disable_expensive_passes": True}
-"""Machine code, which is not run here, need not be good; XLA's own passes are as ever."""
-
-
 def _compiled(function: Any, arguments: Sequence[Any]) -> hlo.Module:
-    return hlo.parse(function.lower(*arguments).compile(compiler_options=FAST).as_text())
+    return hlo.parse(function.lower(*arguments).compile(compiler_options=build.UNRUN).as_text())
 
 
 def _received(found: Sequence[Collective], joining: hlo.Module | None = None) -> int:
@@ -256,16 +214,20 @@ def _inside(
 # What it takes.
 
 
-def _times(both: Sides, sizes: Mapping[str, int], pairs: int) -> Times:
+def _times(both: Sides, case: Case, pairs: int) -> Times:
     """Both run in turns, each first as often as second, so that a slow spell hits both."""
-    arrays = both.program.make_inputs(dtype=both.program.module.jnp.float32, **sizes)
-    functions = [both.layoutc, both.partitioner]
-    for function in functions:
-        _seconds(function, arrays)
+    sizes = case.timed or both.program.module.PHASES[case.phase].small
+    module = both.program.module
+    sides = [
+        _Side(function, both.program.make_inputs(dtype=module.jnp.float32, **sizes), module)
+        for function in (both.layoutc, both.partitioner)
+    ]
+    for side in sides:
+        side.seconds()
     measured = []
     for pair in range(pairs):
         order = (0, 1) if pair % 2 else (1, 0)
-        taken = {side: _seconds(functions[side], arrays) for side in order}
+        taken = {side: sides[side].seconds() for side in order}
         measured.append((taken[0], taken[1]))
     ratios = [theirs / ours for ours, theirs in measured]
     low, ratio, high = statistics.quantiles(ratios, n=4) if pairs > 1 else ratios * 3
@@ -273,12 +235,22 @@ def _times(both: Sides, sizes: Mapping[str, int], pairs: int) -> Times:
     return Times(ours, theirs, ratio, low, high)
 
 
-def _seconds(function: Callable[..., Any], arrays: Sequence[Any]) -> float:
-    import jax
+@dataclass(slots=True)
+class _Side:
+    """A function and what it is called with next: caches are those of the last call."""
 
-    begin = time.perf_counter()
-    jax.block_until_ready(function(*arrays))
-    return time.perf_counter() - begin
+    function: Callable[..., Any]
+    arrays: Sequence[Any]
+    module: Any
+
+    def seconds(self) -> float:
+        import jax
+
+        begin = time.perf_counter()
+        returned = jax.block_until_ready(self.function(*self.arrays))
+        taken = time.perf_counter() - begin
+        self.arrays = self.module.handed_on(self.arrays, returned)
+        return taken
 
 
 # What is said.
@@ -296,10 +268,17 @@ def cells(result: Result) -> list[str]:
         result.layout,
         f"{moved.layoutc:,}",
         f"{moved.partitioner:,}",
-        f"{moved.partitioner / moved.layoutc:.2f}",
-        f"{moved.joined / moved.layoutc:.2f}",
+        ratio(moved.partitioner, moved.layoutc),
+        ratio(moved.joined, moved.layoutc),
         f"{times.ratio:.1f} ({times.low:.1f} to {times.high:.1f})" if times else "-",
     ]
+
+
+def ratio(theirs: int, ours: int) -> str:
+    """Of what both receive; beside nothing at all, anything is beyond measure."""
+    if not ours:
+        return "∞" if theirs else "1.00"
+    return f"{theirs / ours:.2f}"
 
 
 def document(results: Sequence[Result]) -> str:

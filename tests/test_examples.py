@@ -1,19 +1,20 @@
-"""Every example: checked, in its canonical spelling, compiled, and run on simulated devices."""
+"""Every example: checked and in its canonical spelling; the feedforward ones compiled for 64 chips,
+and run on simulated devices."""
 
 import re
 from pathlib import Path
 from typing import Any
 
 import pytest
+from shipped import EXAMPLES, FEEDFORWARD
 
 from layoutc.cli import main
 from layoutc.codegen.run import load
 
-ROOT = Path(__file__).parent.parent
-EXAMPLES = sorted((ROOT / "examples").glob("*.layout"))
 SMALL = ["--set", "B=16", "--set", "L=2", "--set", "E=64", "--set", "F=128", "--dtype", "f32"]
 
 every_example = pytest.mark.parametrize("path", EXAMPLES, ids=lambda path: path.stem)
+every_feedforward = pytest.mark.parametrize("path", FEEDFORWARD, ids=lambda path: path.stem)
 
 
 def test_there_are_examples() -> None:
@@ -38,7 +39,7 @@ def test_its_head_teaches(path: Path) -> None:
     assert 2 <= len(head) <= 5
 
 
-@every_example
+@every_feedforward
 def test_what_compile_gives_compiles_to_itself(path: Path, compiled: Any, tmp_path: Path) -> None:
     first = compiled(path, "--chips", "64")
     for name, phase in first["phases"].items():
@@ -50,7 +51,7 @@ def test_what_compile_gives_compiles_to_itself(path: Path, compiled: Any, tmp_pa
         assert second["phases"] == {name: phase}
 
 
-@every_example
+@every_feedforward
 def test_its_program_computes_the_same_as_one_device(
     path: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -64,7 +65,7 @@ def test_its_program_computes_the_same_as_one_device(
     assert all(float(error) < 1e-5 for error in found)
 
 
-@every_example
+@every_feedforward
 def test_minimizing_communication_moves_no_more(path: Path, compiled: Any) -> None:
     """No more work than the fastest program does, and at equal work no more bytes."""
     both = [

@@ -5,10 +5,9 @@ from __future__ import annotations
 import json
 import os
 import re
-import socket
 import subprocess
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -19,34 +18,14 @@ import jax
 import numpy as np
 import pytest
 import samples
+from hosts import Ended, by_hand, free_port, run
 from texts import read
 
 from layoutc.codegen.emit import emit
-from layoutc.codegen.run import load, start_script
+from layoutc.codegen.run import load
 
 MESH = {"x": 2, "y": 2, "z": 2}
 ROOT = Path(__file__).parent.parent
-
-
-class Ended(NamedTuple):
-    status: int
-    out: str
-    err: str
-
-
-def free_port() -> str:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return str(probe.getsockname()[1])
-
-
-def by_hand(count: int) -> list[dict[str, str]]:
-    """For each of `count` processes, the variables that say how it meets the others."""
-    shared = {
-        "JAX_COORDINATOR_ADDRESS": f"127.0.0.1:{free_port()}",
-        "JAX_NUM_PROCESSES": str(count),
-    }
-    return [shared | {"JAX_PROCESS_ID": str(i)} for i in range(count)]
 
 
 def slurm(count: int) -> list[dict[str, str]]:
@@ -69,28 +48,6 @@ def open_mpi(count: int) -> list[dict[str, str]]:
     }
     ranks = ("OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_LOCAL_RANK")
     return [shared | dict.fromkeys(ranks, str(i)) for i in range(count)]
-
-
-def run(
-    path: Path,
-    environments: Sequence[Mapping[str, str]],
-    devices: int,
-    arguments: Sequence[str] = (),
-    seconds: int = 120,
-) -> list[Ended]:
-    """Start a script in each of these environments, with simulated devices, and wait for all."""
-    simulated = {"XLA_FLAGS": f"--xla_force_host_platform_device_count={devices}"}
-    scripts = [start_script(path, arguments, simulated | dict(e)) for e in environments]
-    try:
-        return [_ended(script, seconds) for script in scripts]
-    finally:
-        for script in scripts:
-            script.kill()
-
-
-def _ended(script: subprocess.Popen[str], seconds: int) -> Ended:
-    out, err = script.communicate(timeout=seconds)
-    return Ended(script.returncode, out, err)
 
 
 def error_in(text: str) -> float:

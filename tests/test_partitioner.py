@@ -53,6 +53,25 @@ def test_the_feedforward_layer_on_64_chips(measured: dict[str, Any]) -> None:
     assert first["elements"]["partitioner"] >= 1.2 * first["elements"]["layoutc"]
 
 
+def test_every_phase_of_every_example_is_there(measured: dict[str, Any]) -> None:
+    found = {case["name"].replace(", ", " ") for case in measured["cases"]}
+    for path in (ROOT / "examples").glob("*.layout"):
+        phases = re.findall(r"^phase (\w+)", path.read_text(), re.MULTILINE)
+        wanted = {f"{path.stem} {phase}" for phase in phases} or {path.stem}
+        assert wanted <= found, path
+
+
+def test_the_papers_parallel_layer(measured: dict[str, Any]) -> None:
+    """Both branches' partial sums are added before they are reduced, so that x is gathered once and
+    scattered once, as without attention; the queries go to the batch's chips and back."""
+    x, h = 64 * 256 * 15 // 16, 64 * 256 * 3 // 4
+    queries = 64 * 4 * 16 * 3 // 4 + 16 * 4 * 16 * 15 // 16
+    keys = 64 * 3 // 4 + 16 * 15 // 16  # a sixteenth of Q on each chip; values are as many
+    (case,) = (c for c in measured["cases"] if c["name"] == "multiquery")
+    assert case["elements"]["layoutc"] == 2 * (x + h + queries + keys) == 63_486
+    assert case["elements"]["partitioner"] >= 4 * case["elements"]["layoutc"]
+
+
 def test_the_papers_layouts_stand_where_they_are_the_best(measured: dict[str, Any]) -> None:
     """On its mesh, with every layout open, none moves less."""
     cases = [c for c in measured["cases"] if c["name"].removeprefix("ffn_").startswith(PAPERS)]

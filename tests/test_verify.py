@@ -1,4 +1,4 @@
-"""Predicted is what runs: of every example, of many meshes, of random programs."""
+"""Predicted is what runs: of the feedforward examples, of many meshes, of random programs."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 from random_programs import random_program
+from shipped import FEEDFORWARD
 from texts import read
 from verified import faults, verdict
 
@@ -23,7 +24,6 @@ from layoutc.solver.solve import solve
 from layoutc.verify import differences_of
 
 ROOT = Path(__file__).parent.parent
-EXAMPLES = sorted((ROOT / "examples").glob("*.layout"))
 ODD = ["--set", "B=2520", "--set", "E=5040", "--set", "F=10080"]
 
 LONG = bool(os.environ.get("LAYOUTC_LONG"))
@@ -39,7 +39,7 @@ def elements(document: dict[str, Any]) -> list[tuple[int, int]]:
 # Examples.
 
 
-@pytest.mark.parametrize("path", EXAMPLES, ids=lambda path: path.stem)
+@pytest.mark.parametrize("path", FEEDFORWARD, ids=lambda path: path.stem)
 def test_every_example_is_what_was_predicted(path: Path, answered: Any) -> None:
     found = answered("verify", path, "--chips", "64")
     assert found["equal"]
@@ -49,7 +49,7 @@ def test_every_example_is_what_was_predicted(path: Path, answered: Any) -> None:
     assert all(predicted == compiled for predicted, compiled in elements(found))
 
 
-@pytest.mark.parametrize("path", EXAMPLES, ids=lambda path: path.stem)
+@pytest.mark.parametrize("path", FEEDFORWARD, ids=lambda path: path.stem)
 def test_memory_is_what_was_predicted(path: Path, answered: Any) -> None:
     """Weights to the byte, the peak within a quarter, above and below."""
     for phase in answered("verify", path, "--chips", "64", "--no-run")["phases"].values():

@@ -46,6 +46,13 @@ class Built:
     platform: str
 
 
+UNRUN: dict[str, str | bool] = {
+    "xla_backend_optimization_level": "0",
+    "xla_llvm_disable_expensive_passes": True,
+}
+"""On the CPU: machine code that is not run need not be good. XLA's own passes are as ever."""
+
+
 def simulate(count: int) -> bool:
     """Sees to `count` devices, simulated on the CPU if JAX has fewer: True if they are.
 
@@ -106,9 +113,7 @@ def build(
 
     sharding = jax.tree.leaves(arguments)[0].sharding
     platform = sharding.mesh.devices.flat[0].platform
-    options: dict[str, str | bool] = {
-        "xla_cpu_scheduler_type": "CPU_SCHEDULER_TYPE_MEMORY_OPTIMIZED"
-    }
+    options = UNRUN | {"xla_cpu_scheduler_type": "CPU_SCHEDULER_TYPE_MEMORY_OPTIMIZED"}
     held = {} if results is None else {"out_shardings": results}
     jitted = jax.jit(function, donate_argnums=tuple(donated), keep_unused=True, **held)
     with warnings.catch_warnings():
