@@ -77,7 +77,7 @@ CASES = [
     *_with_attention("palm_layer", "prefill", "decode", sizes={"H": 64}),
     *_with_attention("megatron_layer", "prefill", "decode"),
     *_with_attention("llama_layer", "prefill", "decode"),
-    *_with_attention("encoder_layer", "passages", "queries", minimize="time"),
+    *_with_attention("encoder_layer", "main", minimize="time"),
     *_with_attention("llama", "prefill", "decode", mesh={"x": 8, "y": 1, "z": 1}, minimize="time"),
     _extra("multiquery", timed={}),
 ]

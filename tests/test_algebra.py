@@ -82,7 +82,7 @@ def test_repetitions_multiply() -> None:
 
 
 def test_another_dtype_counts_by_its_size() -> None:
-    body = "input x : BLE_x\nweight w : EF_x int8\ny : BLE = all-gather(x) x\n"
+    body = "input x : BLE_x\ninput w : EF_x int8\ny : BLE = all-gather(x) x\n"
     body += "v : EF = all-gather(x) w\noutput y, v\n"
     assert costs(body)[0] == "E*(2*B*L + F)/2"
     assert costs(body, HEAD + "dtype f32\n")[0] == "E*(4*B*L + F)/4"

@@ -73,7 +73,7 @@ def test_palms_two_branches_are_reduced_as_one(phase: str) -> None:
     assert "partialsum" in layouts["af"]
 
 
-def test_the_encoder_has_phases_without_caches() -> None:
+def test_the_encoder_has_one_phase_and_no_cache() -> None:
     plan = on_eight("encoder_layer")
-    assert list(plan.phases) == ["passages", "queries"]
+    assert list(plan.phases) == ["main"]
     assert plan.answer.hand_overs == ()
