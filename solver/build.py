@@ -6,7 +6,7 @@ may be had at all, and `layoutc.solver.relations` which go together.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from functools import cache
 
 import numpy as np
@@ -205,7 +205,7 @@ class _Builder:
             case Arithmetic(sign, str(), str()):
                 return self.pair("quotient" if sign == "/" else "sum", item, leaves, dims)
             case Reduce():
-                return self.reduce(leaves[0], dims)
+                return self.mapped(leaves[0], dims, reduced)
             case Move():
                 return self.move(operation, leaves[0], item)
             case Layer("embed"):
@@ -245,7 +245,7 @@ class _Builder:
             columns = _followers(held.space, beside.space)
             self.problem.steps.append(Step(self.number, (lead, other), columns))
         if operation.kind == "rename":
-            return self.rename(lead, item.type.shape.names)
+            return self.mapped(lead, item.type.shape.names, renamed)
         if operation.kind == "write":
             self.problem.equate(self.part.of[operation.lead].root, lead)
         reduces = statistic(operation, self.part.program.types[operation.lead].dtype)
@@ -254,14 +254,6 @@ class _Builder:
             step = Step(self.number, (lead,), (nodes,), statistic=reduces, times=self.times)
             self.problem.steps.append(step)
         return lead
-
-    def rename(self, leaf: int, dims: tuple[str, ...]) -> int:
-        source = self.problem.variables[leaf]
-        to = renamed(source.space, self.space(dims))
-        nodes = np.flatnonzero(source.allowed)
-        root = self.reached(dims, to[nodes])
-        self.problem.steps.append(Step(self.number, (leaf, root), (nodes, to[nodes])))
-        return root
 
     def pair(
         self,
@@ -292,9 +284,10 @@ class _Builder:
         flags[nodes] = True
         return self.variable(dims, flags)
 
-    def reduce(self, leaf: int, dims: tuple[str, ...]) -> int:
+    def mapped(self, leaf: int, dims: tuple[str, ...], way: Callable[[Space, Space], Ints]) -> int:
+        """The root of what each layout of a leaf makes one layout of."""
         source = self.problem.variables[leaf]
-        to = reduced(source.space, self.space(dims))
+        to = way(source.space, self.space(dims))
         nodes = np.flatnonzero(source.allowed)
         root = self.reached(dims, to[nodes])
         self.problem.steps.append(Step(self.number, (leaf, root), (nodes, to[nodes])))

@@ -43,7 +43,7 @@ def _hand(problem: Problem, number: int, item: Declare, times: int) -> None:
     size = DTYPES[item.type.dtype]
     value = Value(item.name, number, start, "sum", size, times, [leaf], in_place=True)
     problem.values.append(value)
-    problem.handed.append(Handed(item.name, value, times))
+    problem.handed.append(Handed(item.name, value))
 
 
 def _placed(here: Space, there: Space, alike: list[bool]) -> np.ndarray:

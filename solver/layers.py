@@ -6,7 +6,7 @@ from __future__ import annotations
 import numpy as np
 
 from layoutc.dsl.layer import kept_whole
-from layoutc.dsl.longhand import EXACT
+from layoutc.dsl.longhand import EXACT, STATISTICS
 from layoutc.dsl.operation import Layer
 from layoutc.dsl.program import DTYPES, Dtype
 from layoutc.solver.problem import Statistic
@@ -36,7 +36,7 @@ def whole_on(space: Space, operation: Layer) -> Flags:
     """[nodes], whether what has to lie on one chip does: what statistics are taken of need not,
     where there is something left to hold them for."""
     flags = np.ones(len(space), dtype=bool)
-    if statistic(operation, "f32") is not None and len(space.dims) > 1:
+    if operation.kind in STATISTICS and len(space.dims) > 1:
         return flags
     for dim in kept_whole(operation):
         flags &= space.lists[:, space.dims.index(dim)] == 0

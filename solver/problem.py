@@ -116,11 +116,10 @@ class Part:
 @dataclass(frozen=True, slots=True)
 class Handed:
     """A cache of one part that is handed to the next: `value` starts as the one holds it, and its
-    only leaf is as it can be placed in the other's; `times` of them are stacked."""
+    only leaf is as it can be placed in the other's."""
 
     name: str
     value: Value
-    times: int
 
 
 @dataclass(slots=True)
