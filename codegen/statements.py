@@ -13,7 +13,7 @@ from layoutc.codegen import moves
 from layoutc.codegen.layers import layered, write
 from layoutc.codegen.layouts import AxisNames
 from layoutc.codegen.names import beside, respelled
-from layoutc.codegen.operations import Spelling, Value, computed, masked
+from layoutc.codegen.operations import Computation, Spelling, Value, computed, masked
 from layoutc.codegen.padding import Masks, masks, padded
 from layoutc.codegen.scales import Scales, applied, exact, said
 from layoutc.codegen.tree import Assign, Call, Expr, Literal, Name, Statement, Tuple
@@ -33,7 +33,7 @@ from layoutc.dsl.operation import (
 from layoutc.dsl.program import Declare, Define, Program, Repeat, Type
 from layoutc.dsl.shape import Shape, whole
 
-Computed = Product | Arithmetic | Apply | Cast | Reduce | Layer
+Computed = Computation | Layer
 
 LAYER = Name("layer")
 """The number of the repetition, inside a block."""
@@ -132,19 +132,15 @@ def _read(program: Program) -> Iterator[str]:
 
 
 def _stacks(program: Program, spelled: Mapping[str, str]) -> dict[str, Name]:
-    found: dict[str, Name] = {}
     blocks = [item for item in program.items if isinstance(item, Repeat)]
     stacked = beside(spelled, (n for block in blocks for n in written_caches(block)), "stack")
-    for block in program.items:
-        if isinstance(block, Repeat):
-            for name in written_caches(block):
-                found[name] = Name(stacked[name])
-            for item in block.body:
-                match item:
-                    case Define(name, _, Layer("write") as operation):
-                        found[name] = found[operation.lead]
-                    case _:
-                        pass
+    found = {name: Name(text) for name, text in stacked.items()}
+    for item in (item for block in blocks for item in block.body):
+        match item:
+            case Define(name, _, Layer("write") as operation):
+                found[name] = found[operation.lead]
+            case _:
+                pass
     return found
 
 
