@@ -19,8 +19,8 @@ from layoutc.dsl.operation import Move
 from layoutc.dsl.program import Program
 from layoutc.pipeline import checked, read
 from layoutc.solver.contenders import called, contenders
+from layoutc.solver.hardware.catalogue import load_machine
 from layoutc.solver.holds import contexts
-from layoutc.solver.machine import load_machine
 from layoutc.solver.plan import Plan
 from layoutc.solver.solve import solve
 from layoutc.solver.units import duration, mesh, size

@@ -17,10 +17,11 @@ from scipy.sparse import csr_array
 from layoutc.dsl.program import Program
 from layoutc.solver.build import build
 from layoutc.solver.eliminate import Infeasible
+from layoutc.solver.hardware.machine import Machine
 from layoutc.solver.instance import Instance
-from layoutc.solver.machine import Machine
-from layoutc.solver.meshes import distinct, named_axes
+from layoutc.solver.meshes import named_axes
 from layoutc.solver.problem import Step, Value
+from layoutc.solver.sites import distinct
 
 Terms = list[tuple[int, float]]
 """Columns and their coefficients."""
@@ -29,10 +30,10 @@ Terms = list[tuple[int, float]]
 def optimum(program: Program, chips: int, machine: Machine) -> float:
     """The least seconds of a pass over all meshes; infinity where nothing fits."""
     named, best = named_axes(program), inf
-    for mesh in distinct(program, chips):
-        axes = tuple(a for a in mesh if mesh[a] > 1 or a in named)
+    for fabric in (place for places in distinct(program, chips, machine) for place in places):
+        axes = tuple(a for a, size in fabric.mesh.items() if size > 1 or a in named)
         try:
-            model = _Model(Instance(build(program, axes), mesh, machine))
+            model = _Model(Instance(build(program, axes), fabric))
         except Infeasible:
             continue
         best = min(best, model.solve())
@@ -114,7 +115,7 @@ class _Model:
         leaves = {find(v) for v in value.leaves} - {root}
         routes = self.instance.routes(value, tidy=False)
         real = np.flatnonzero(routes.source != routes.target)
-        rate = value.itemsize * value.times / self.instance.machine.network_bandwidth
+        rate = value.times
         used = {int(e): self.column(self.seconds(float(routes.weights[0][e]) * rate)) for e in real}
         for leaf in leaves:
             self.flow(root, leaf, routes.layouts, routes.source, routes.target, used)

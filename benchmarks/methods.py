@@ -25,7 +25,7 @@ import integer  # noqa: E402
 from layoutc.dsl.check import Settings  # noqa: E402
 from layoutc.dsl.program import Program  # noqa: E402
 from layoutc.pipeline import parsed, sound  # noqa: E402
-from layoutc.solver.machine import load_machine  # noqa: E402
+from layoutc.solver.hardware.catalogue import load_machine  # noqa: E402
 from layoutc.solver.solve import solve  # noqa: E402
 
 SAME = 1e-6

@@ -20,7 +20,7 @@ from layoutc.dsl.check import Settings
 from layoutc.dsl.program import Program
 from layoutc.pipeline import checked, parsed, read, sound
 from layoutc.solver.asked import Minimize
-from layoutc.solver.machine import load_machine
+from layoutc.solver.hardware.catalogue import load_machine
 from layoutc.solver.solve import solve
 from layoutc.solver.unsolvable import Unsolvable
 

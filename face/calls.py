@@ -10,14 +10,14 @@ import os
 import re
 from argparse import Namespace
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, get_args
+from typing import TYPE_CHECKING, Literal, get_args
 
 from layoutc import options, pipeline
 from layoutc.compiled import Compiled, compiled
 from layoutc.dsl.program import DTYPES, Dtype
 from layoutc.pipeline import Source, WrongCall
 from layoutc.solver.asked import Minimize
-from layoutc.solver.machine import DEFAULT
+from layoutc.solver.hardware.machine import DEFAULT
 
 if TYPE_CHECKING:
     from layoutc.dsl.header import Settings
@@ -29,6 +29,7 @@ def compile(
     *,
     minimize: Minimize = "time",
     hardware: str | os.PathLike[str] = DEFAULT,
+    network: Literal["flat"] | None = None,
     mesh: Mapping[str, int] | None = None,
     dtype: Dtype | None = None,
     repeat: int | None = None,
@@ -42,6 +43,7 @@ def compile(
         chips: how many; may be left out where all sizes of mesh axes are known.
         minimize: the "time" of a pass, or its "communication".
         hardware: the name of a machine, or the path of a TOML file that describes one.
+        network: "flat" has one bandwidth in place of the machine's own network.
         mesh: sizes of mesh axes by letter, over the file's.
         dtype: of every tensor whose dtype the file does not pin: "bf16", "f32", ...
         repeat: the count of every `repeat`.
@@ -61,7 +63,7 @@ def compile(
     layoutc.pipeline.WrongCall: --set and --mesh size what a file declares: ffn has no dim Q
     """
     given = _settings(dims, mesh, repeat, dtype)
-    return _compiled(pipeline.read(os.fspath(path)), given, chips, minimize, hardware, gap)
+    return _compiled(pipeline.read(os.fspath(path)), given, chips, minimize, hardware, network, gap)
 
 
 def compile_text(
@@ -71,6 +73,7 @@ def compile_text(
     name: str = "program",
     minimize: Minimize = "time",
     hardware: str | os.PathLike[str] = DEFAULT,
+    network: Literal["flat"] | None = None,
     mesh: Mapping[str, int] | None = None,
     dtype: Dtype | None = None,
     repeat: int | None = None,
@@ -98,7 +101,7 @@ def compile_text(
     given = _settings(dims, mesh, repeat, dtype)
     data = text.encode("utf-8", "surrogatepass")
     source = pipeline.parsed(data, name, f"{name.removesuffix('.layout')}.layout")
-    return _compiled(source, given, chips, minimize, hardware, gap)
+    return _compiled(source, given, chips, minimize, hardware, network, gap)
 
 
 def _compiled(
@@ -107,6 +110,7 @@ def _compiled(
     chips: int | None,
     minimize: Minimize,
     hardware: str | os.PathLike[str],
+    network: str | None,
     gap: float,
 ) -> Compiled:
     """The way through the pipeline, as the command line takes it."""
@@ -117,7 +121,8 @@ def _compiled(
     said = None if chips is None else _count(chips)
     program = pipeline.sound(source, given)
     count = pipeline.chip_count(program, said)
-    plan = pipeline.planned(source, program, count, os.fspath(hardware), minimize, gap=gap)
+    machine = pipeline.machine_called(os.fspath(hardware), count, network)
+    plan = pipeline.planned(source, program, count, machine, minimize, gap=gap)
     return compiled(plan)
 
 

@@ -38,6 +38,7 @@ from layoutc.terminal import show
 
 if TYPE_CHECKING:
     from layoutc.codegen.verify.verdict import Refused, Verdict
+    from layoutc.solver.hardware.machine import Machine
     from layoutc.solver.plan import Plan
 
 
@@ -139,7 +140,8 @@ def _compile(chosen: argparse.Namespace) -> int:
     chips = chip_count(program, chosen.chips)
 
     def made(program: Program, chips: int, gap: float = chosen.gap) -> Plan:
-        return planned(source, program, chips, chosen.hardware, chosen.minimize, gap=gap)
+        machine = _machine(chosen, chips)
+        return planned(source, program, chips, machine, chosen.minimize, gap=gap)
 
     plan = made(program, chips)
     if chosen.output == "-" and not chosen.json:
@@ -224,7 +226,7 @@ def _diff(chosen: argparse.Namespace) -> int:
     for path in chosen.files:
         source, program = _explicit(path, chosen)
         chips = chip_count(program, chosen.chips)
-        plans.append(planned(source, program, chips, chosen.hardware, fit=False))
+        plans.append(planned(source, program, chips, _machine(chosen, chips), fit=False))
     if chosen.json:
         sys.stdout.write(document.dumped(diff.document(*plans)))
     else:
@@ -241,7 +243,7 @@ def _regimes(chosen: argparse.Namespace) -> int:
     program = _ranging(source, chosen)
     name, low, high = chosen.over
     chips = _every_count(program, chosen) if name == "n" else chip_count(program, chosen.chips)
-    sweep = Sweep(program, name, low, high, chips, machine_called(chosen.hardware))
+    sweep = Sweep(program, name, low, high, chips, _machine(chosen, chips or high))
     found = regimes.swept(source, sweep)
     if chosen.plot:
         _write(chosen.plot, plot.figure(found.large, kind))
@@ -260,7 +262,7 @@ def _verify(chosen: argparse.Namespace) -> int:
 
     source, program = _sound(chosen.file, options.settings(chosen))
     chips = chip_count(program, chosen.chips)
-    plan = planned(source, program, chips, chosen.hardware, chosen.minimize)
+    plan = planned(source, program, chips, _machine(chosen, chips), chosen.minimize)
     with waiting(f"compiling {program.name} for {chips:,} chips"):
         found = verified(plan, run=not chosen.no_run)
     wrong = bool(verify.differences(found))
@@ -331,6 +333,12 @@ def _explicit(path: str, chosen: argparse.Namespace) -> tuple[Source, Program]:
 
     source, program = _sound(path, options.settings(chosen))
     return source, explicit(source, program, chosen.command)
+
+
+def _machine(chosen: argparse.Namespace, chips: int) -> Machine:
+    """What the command line says of the machine."""
+    machine = machine_called(chosen.hardware, chips, chosen.network, chosen.slice)
+    return replace(machine, overlap=getattr(chosen, "overlap", False))
 
 
 def _style() -> Literal["unicode", "python"]:

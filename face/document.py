@@ -44,6 +44,7 @@ def plan(
         "hardware": made.machine.name,
         "minimize": made.minimize,
         "mesh": dict(made.mesh),
+        "placement": _placement(made),
         "seconds": made.seconds,
         "phases": {part.phase: _phase(part, share) for part in made.passes},
         "hand_overs": {str(one): _moves(moves) for one, moves in made.handed},
@@ -55,6 +56,21 @@ def plan(
             alone.only.phase: {"mesh": dict(alone.mesh), "seconds": alone.only.prices.seconds}
             for alone in apart
         },
+    }
+
+
+def _placement(made: Plan) -> Document | None:
+    """The slice, and where each axis of more than one chip lies on it; None where that does not
+    matter."""
+    if made.machine.uniform:
+        return None
+    from layoutc.solver.hardware.placement import told
+
+    tiers, placement = made.machine.tiers, made.fabric.placement
+    return {
+        "slice": [list(shape) for shape in placement.slice],
+        "axes": told(tiers, placement),
+        "text": str(made.fabric),
     }
 
 
@@ -90,6 +106,7 @@ def _phase(made: Pass, share: Fraction | None) -> Document:
             "elements": prices.communication.elements,
             "bytes": prices.communication.bytes,
             "seconds": prices.communication.seconds,
+            "latency_seconds": prices.communication.latency,
         },
         "compute": {
             "flops": prices.compute.flops,
@@ -124,4 +141,17 @@ def _collective(made: Pass, price: StatementPrice) -> Document:
         "elements": price.elements,
         "bytes": price.bytes,
         "seconds": price.seconds,
+        "latency_seconds": price.latency,
+        **_inside(made, price),
+    }
+
+
+def _inside(made: Pass, price: StatementPrice) -> Document:
+    """The matmul inside which a collective runs, where that is priced."""
+    if made.prices.overlap is None:
+        return {}
+    found = {one.collective: one for one in made.prices.overlap.hidden}.get(price.define.name)
+    return {
+        "inside": found.matmul if found else None,
+        "hidden_seconds": found.seconds if found else 0.0,
     }

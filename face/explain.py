@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from math import gcd
 
+from layoutc import network
 from layoutc.alternatives import communication, listed
 from layoutc.dsl.program import Program
 from layoutc.report import Rows, table
 from layoutc.solver import units
 from layoutc.solver.asked import Asked
 from layoutc.solver.contenders import Contenders, called
+from layoutc.solver.decided import Decided, decided
+from layoutc.solver.hardware.machine import Machine
 from layoutc.solver.holds import holds
-from layoutc.solver.machine import Machine
 from layoutc.solver.padding import Padded
 from layoutc.solver.plan import Plan
 from layoutc.solver.price import price
@@ -48,6 +50,7 @@ class Explanation:
     uncut: list[tuple[str, int, int]]
     padded: dict[str, tuple[Padded, Plan]]
     ranges: list[Range]
+    decided: Decided | None
 
 
 def explained(program: Program, plan: Plan, found: Contenders, bigger: Plan | None) -> Explanation:
@@ -62,6 +65,7 @@ def explained(program: Program, plan: Plan, found: Contenders, bigger: Plan | No
         uncut(program, plan.chips),
         padded(program, plan.chips, plan.machine, Asked(plan.minimize)),
         holds(program, plan, [*found.plans]),
+        decided(program, plan),
     )
 
 
@@ -71,6 +75,7 @@ def report(made: Explanation) -> str:
         ("what else was possible", _possible(made)),
         ("what took as long", "\n".join(f"  {line}" for line in _ties(made))),
         ("what is ruled out", _rules(made)),
+        ("what the network decided", network.chapter(made.plan, made.decided)),
         ("how far the choice holds", table([row for r in made.ranges for row in _span(r)])),
         ("what would help", _moves(made)),
     ]
@@ -89,6 +94,7 @@ def document(made: Explanation) -> Document:
             for d, n, most in made.uncut
         ],
         "holds": [_range(r) for r in made.ranges],
+        "network": network.document(made.plan, made.decided),
         "moves": {what: seconds for what, _, seconds in _helps(made)},
     }
 
@@ -274,19 +280,14 @@ def _helps(made: Explanation) -> Iterator[tuple[str, str, float]]:
     """A field, what it is called, and the seconds of all passes with twice of it."""
     machine = made.plan.machine
     twice: list[tuple[str, str, Machine]] = [
-        ("peak_flops", "peak FLOP/s", replace(machine, peak_flops=2 * machine.peak_flops)),
-        (
-            "memory_bandwidth", "memory bandwidth",
-            replace(machine, memory_bandwidth=2 * machine.memory_bandwidth),
-        ),
-        (
-            "network_bandwidth", "network bandwidth",
-            replace(machine, network_bandwidth=2 * machine.network_bandwidth),
-        ),
-    ]  # fmt: skip
+        ("peak_flops", "peak FLOP/s", machine.faster(peak=2)),
+        ("memory_bandwidth", "memory bandwidth", machine.faster(memory=2)),
+        ("network_bandwidth", "network bandwidth", machine.faster(network=2)),
+    ]
     for field, said, faster in twice:
         passes = made.plan.passes
-        seconds = sum(p.weight * price(p.program, p.mesh, faster).seconds for p in passes)
+        there = made.plan.fabric.on(faster)
+        seconds = sum(p.weight * price(p.program, there).seconds for p in passes)
         yield field, f"twice the {said}", seconds
     if made.bigger is not None:
         yield "chips", f"twice the chips, {made.bigger.chips:,}", made.bigger.seconds

@@ -59,8 +59,17 @@ def _sizes(command: argparse.ArgumentParser) -> None:
 
 
 def _machine(command: argparse.ArgumentParser) -> None:
-    command.add_argument("--hardware", default="tpu-v4-flat", metavar="NAME-OR-FILE")
-    command.add_argument("--network", choices=("flat",), default="flat")
+    command.add_argument(
+        "--hardware", default="tpu-v4-flat", metavar="NAME-OR-FILE",
+        help="a machine of the catalogue, or a TOML file that describes one",
+    )  # fmt: skip
+    command.add_argument(
+        "--network", choices=("flat",),
+        help="one bandwidth whichever axes take part, in place of the machine's own network",
+    )  # fmt: skip
+    command.add_argument(
+        "--slice", type=_shape, metavar="4x8x8", help="the slice to take, where there are several"
+    )
 
 
 def _check(command: argparse.ArgumentParser) -> None:
@@ -84,6 +93,10 @@ def _compile(command: argparse.ArgumentParser) -> None:
     command.add_argument(
         "--gap", type=_share, default=0.0, metavar="0.01",
         help="stop when nothing can be better by more than this share",
+    )  # fmt: skip
+    command.add_argument(
+        "--overlap", action="store_true",
+        help="price what can be moved inside a matmul as the longer of the two",
     )  # fmt: skip
     command.add_argument(
         "--cache-share", type=_part, metavar="0.3",
@@ -155,6 +168,12 @@ def _over(text: str) -> Over:
     if not 1 <= over.low < over.high <= most:
         raise argparse.ArgumentTypeError(f"{text!r}: from 1 up, the larger last, at most {most:,}")
     return over
+
+
+def _shape(text: str) -> tuple[int, ...]:
+    if re.fullmatch(r"[1-9][0-9]{0,6}(x[1-9][0-9]{0,6})*", text):
+        return tuple(map(int, text.split("x")))
+    raise argparse.ArgumentTypeError(f"{text!r} is not a shape, like 4x8x8")
 
 
 def _count(text: str) -> int:

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from layoutc.against import Against
     from layoutc.codegen.verify.verdict import Refused, Verdict
     from layoutc.solver.asked import Minimize
-    from layoutc.solver.machine import Machine
+    from layoutc.solver.hardware.machine import Machine
     from layoutc.solver.plan import Pass, Plan
 
 
@@ -139,7 +139,7 @@ def planned(
     source: Source,
     program: Program,
     chips: int,
-    hardware: str,
+    machine: Machine,
     minimize: Minimize = "time",
     *,
     fit: bool = True,
@@ -148,23 +148,31 @@ def planned(
     """The best mesh and layouts.
 
     Raises:
-        WrongCall: there is no such machine.
         WrongFile: no mesh of so many chips satisfies the file.
     """
     from layoutc.solver.solve import solve
 
-    machine = machine_called(hardware)
     with refusals(source):
         return solve(program, chips, machine, minimize, fit=fit, gap=gap)
 
 
-def machine_called(name: str) -> Machine:
-    """The machine of that name or file. Raises `WrongCall` if there is none."""
-    from layoutc.solver.machine import MachineError, load_machine
+def machine_called(
+    name: str, chips: int = 0, network: str | None = None, slice: tuple[int, ...] | None = None
+) -> Machine:
+    """The machine of that name or file; on a "flat" `network`, or in slices of one shape, if so
+    asked. `chips` is how many are used.
+
+    Raises:
+        WrongCall: there is no such machine, or no such slice of it.
+    """
+    from layoutc.solver.hardware.catalogue import MachineError, load_machine
 
     try:
-        return load_machine(name)
-    except MachineError as error:
+        machine = load_machine(name)
+        if network == "flat":
+            return machine.flattened(chips)
+        return machine.only(slice) if slice else machine
+    except (MachineError, ValueError) as error:
         raise WrongCall(str(error)) from None
 
 

@@ -14,6 +14,7 @@ from layoutc.solver.context import caches
 from layoutc.solver.describe import describe
 from layoutc.solver.formula import communication, spelled
 from layoutc.solver.plan import Pass, Plan
+from layoutc.solver.price import Prices
 from layoutc.solver.stored import stored
 from layoutc.solver.units import chips, duration, mesh, size
 
@@ -33,7 +34,7 @@ def report(
     `against` is what is said of the best layouts of other names; `share` is the part of memory
     that caches may take, where that is asked about.
     """
-    last = overall(plan, bigger, apart, against)
+    last = [*_placed(plan), *overall(plan, bigger, apart, against)]
     rest = table(last)
     if len(plan.passes) == 1:
         parts = [f"{_where(plan)}: {name(plan.only)}", *_listed(plan.only)]
@@ -63,6 +64,11 @@ def _where(plan: Plan) -> str:
     return f"{plan.name} on {chips(plan.chips)} ({plan.machine.name}), mesh {mesh(plan.mesh)}"
 
 
+def _placed(plan: Plan) -> Rows:
+    """Where the mesh lies on the machine, where that matters."""
+    return [] if plan.machine.uniform else [["placement", str(plan.fabric)]]
+
+
 def name(part: Pass) -> str:
     """What the layout is called."""
     return describe(part.program, part.mesh)
@@ -77,7 +83,7 @@ def phase(part: Pass) -> str:
 
 
 def _listed(part: Pass) -> list[str]:
-    listed = table(statements(part), right=(3, 4), gap=(2, 1, 1, 3, 3))
+    listed = table(statements(part), right=(3, 4), gap=(2, 1, 1, 3, 3, 2))
     return [table(tensors(part), right=(3,)), listed]
 
 
@@ -128,6 +134,7 @@ def statements(plan: Pass) -> Rows:
     order = tuple(axis.name for axis in plan.program.axes)
     prices = {s.define.name: s for s in plan.prices.statements}
     rows: Rows = []
+    inside = {h.collective: h for h in plan.prices.overlap.hidden} if plan.prices.overlap else {}
     for indent, line in _lines(plan):
         if isinstance(line, str):
             rows.append([indent + line])
@@ -137,7 +144,10 @@ def statements(plan: Pass) -> Rows:
         price = prices[line.name]
         moved = size(price.bytes) if price.bytes else ""
         took = duration(price.seconds) if price.seconds else ""
-        rows.append([indent + name, f": {layout}", f"= {right}", moved, took])
+        row = [indent + name, f": {layout}", f"= {right}", moved, took]
+        if line.name in inside:
+            row.append(f"inside {inside[line.name].matmul}")
+        rows.append(row)
     return rows
 
 
@@ -170,12 +180,27 @@ def pass_totals(part: Pass, share: Fraction | None = None) -> Rows:
             "pass",
             f"{duration(prices.seconds)} = {under[0][1]} {duration(under[0][0])} "
             f"({under[1][1]} {duration(under[1][0])} under it) "
-            f"+ communication {duration(prices.communication.seconds)}",
+            f"+ communication {duration(prices.communication.seconds)}"
+            f"{_latency(prices)}{_hidden(prices)}",
         ]
     ]
     if part.program.useful:
         rows.append(["useful", _useful(part)])
     return [*rows, ["communication", _formula(part)], *context.rows(part, share)]
+
+
+def _latency(prices: Prices) -> str:
+    """How much of the communication would be there without a byte."""
+    moving = prices.communication
+    return f" ({duration(moving.latency)} of it to start and for hops)" if moving.latency else ""
+
+
+def _hidden(prices: Prices) -> str:
+    """How much of the communication goes on inside matmuls."""
+    if prices.overlap is None:
+        return ""
+    hidden = sum(one.seconds for one in prices.overlap.hidden)
+    return f" - {duration(hidden)} of it inside matmuls" if hidden else ", none of it hidden"
 
 
 def _useful(part: Pass) -> str:
@@ -238,6 +263,8 @@ def _proof(plan: Plan) -> str:
         least = (
             f"with the least matmul work, no communication takes less than {duration(plan.bound)}"
         )
+    if plan.gap and plan.machine.overlap:
+        return f"{least}; the best of the programs tried is within {plan.gap:.2%} of that"
     if plan.gap:
         return f"{least}; the search stopped within {plan.gap:.2%} of that, as asked"
     return f"{least}: every mesh, layout and route was weighed"

@@ -55,7 +55,7 @@ def _sharing(
             small = float(step.flops) / instance.chips <= min(work)
             apart = abs(work[0] - work[1]) * instance.frequency[step.part]
             both = limits.sharing(number, small), limits.sharing(number, ~small)
-            yield apart / instance.machine.peak_flops, both
+            yield apart / instance.machine.peak(*step.dtypes), both
 
 
 def alike(instance: Instance, limits: Limits, found: Found) -> Limits:

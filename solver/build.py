@@ -273,6 +273,8 @@ class _Builder:
         union = dict.fromkeys(one.dims + other.dims)
         if work and kind == "product" and len(union) > len(dims):
             step.flops = 2 * self.times
+            types = self.part.program.types
+            step.dtypes = tuple(types[name].dtype for name in operands(item.operation))
             for dim in union:
                 step.flops *= self.sizes[dim]
         self.problem.steps.append(step)

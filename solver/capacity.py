@@ -17,7 +17,7 @@ from layoutc.solver.eliminate import Infeasible
 from layoutc.solver.fill import Filled, fill
 from layoutc.solver.instance import Instance
 from layoutc.solver.meshes import mesh_of
-from layoutc.solver.price import Memory, price
+from layoutc.solver.price import Memory, held_in
 from layoutc.solver.problem import Value
 from layoutc.solver.relations import Flags
 from layoutc.solver.space import Floats
@@ -30,7 +30,7 @@ def filled(instance: Instance, found: Found) -> tuple[Filled, ...]:
 
 def memory(program: Program, instance: Instance) -> Memory:
     """What an explicit program takes of a chip."""
-    return price(program, mesh_of(program), instance.machine).memory
+    return held_in(program, mesh_of(program), instance.machine)
 
 
 def fits(instance: Instance, found: Found) -> bool:

@@ -9,11 +9,13 @@ from functools import cached_property
 from layoutc.dsl.program import DTYPES, Program
 from layoutc.solver.chips import Curve, curve
 from layoutc.solver.describe import describe
-from layoutc.solver.formula import communication
-from layoutc.solver.machine import Machine
-from layoutc.solver.meshes import Mesh, meshes, uneven
+from layoutc.solver.formula import communication, moving
+from layoutc.solver.hardware.fabric import Fabric
+from layoutc.solver.hardware.machine import Machine
+from layoutc.solver.meshes import Mesh, uneven
 from layoutc.solver.monomial import Cost, Monomial
 from layoutc.solver.price import price
+from layoutc.solver.sites import sites
 from layoutc.solver.solve import solve
 
 CHIPS = "n"
@@ -44,29 +46,36 @@ class Sweep:
 
 @dataclass(frozen=True, slots=True)
 class Measure:
-    """What counts at one value, on one chip: work first, then elements received; and the mesh."""
+    """What counts at one value, on one chip: work first, then what is `moved`, elements received
+    on a flat network, else seconds; and the elements, and the mesh."""
 
     work: int
+    moved: Fraction
     elements: Fraction
     mesh: Mesh
 
     @property
     def rank(self) -> tuple[int, Fraction]:
         """Less is better."""
-        return self.work, self.elements
+        return self.work, self.moved
 
 
 @dataclass(frozen=True, eq=False)
 class Contender:
-    """A layout that is best somewhere: its name, its explicit program, the mesh it was found on.
+    """A layout that is best somewhere: its name, its explicit program, the place it was found in.
 
     `sweep` is the race that it runs in; each is the same as itself alone.
     """
 
     name: str
     program: Program
-    mesh: Mesh
+    fabric: Fabric
     sweep: Sweep
+
+    @property
+    def mesh(self) -> Mesh:
+        """The size of each axis."""
+        return dict(self.fabric.mesh)
 
     @classmethod
     def best(cls, sweep: Sweep, value: int) -> Contender:
@@ -75,11 +84,14 @@ class Contender:
         sized = sweep.sized(sweep.program, value)
         plan = solve(sized, chips, sweep.machine, "communication", large=sweep.large, fit=False)
         filled = plan.only.program
-        return cls(describe(filled, plan.mesh), filled, plan.mesh, sweep)
+        return cls(describe(filled, plan.mesh), filled, plan.fabric, sweep)
 
     @cached_property
     def large(self) -> Cost:
-        """Elements received for large K, over dims that are not 1; mesh sizes are numbers."""
+        """What moving takes for large K, over dims that are not 1; mesh sizes are numbers.
+
+        In elements received on a flat network, in seconds on another.
+        """
         return self._cost(exact=False)
 
     @cached_property
@@ -90,10 +102,15 @@ class Contender:
     def received(self, value: Fraction) -> Fraction:
         """Elements for large K at any real value, divided evenly or not."""
         dims = self.sweep.program.dims.items()
-        return self.large.exact({**{d: n for d, n in dims if n}, self.sweep.over: value})
+        cost = at_sizes(self._symbolic(exact=False), self.mesh)
+        return cost.exact({**{d: n for d, n in dims if n}, self.sweep.over: value})
 
     def _cost(self, exact: bool) -> Cost:
-        return at_sizes(self._symbolic(exact), self.mesh)
+        if self.sweep.machine.flat:
+            return at_sizes(self._symbolic(exact), self.mesh)
+        dims = self.program.dims.items()
+        ones = {d: 1 for d, n in dims if n == 1 and d != self.sweep.over}
+        return at_sizes(moving(self.program, self.fabric, large=not exact), ones)
 
     def _symbolic(self, exact: bool) -> Cost:
         """Over mesh sizes too; what is 1 is left out."""
@@ -115,23 +132,26 @@ class Contender:
         Where chips vary, so does the mesh: the best one on which the layout keeps its name.
         """
         if self.sweep.over != CHIPS:
-            return self._on(self.mesh, value)
-        named = (m for m in meshes(self.sweep.program.axes, value) if self._called(m))
-        found = [m for m in (self._on(mesh, value) for mesh in named) if m is not None]
+            return self._on(self.fabric, value)
+        places = sites(self.sweep.program.axes, value, self.sweep.machine)
+        named = (place for place in places if self._called(dict(place.mesh)))
+        found = [m for m in (self._on(place, value) for place in named) if m is not None]
         return min(found, key=lambda m: (m.rank, uneven(m.mesh))) if found else None
 
     def _called(self, mesh: Mesh) -> bool:
         return describe(self.program, mesh) == self.name
 
-    def _on(self, mesh: Mesh, value: int) -> Measure | None:
-        program = self.sweep.sized(self.program, value)
+    def _on(self, fabric: Fabric, value: int) -> Measure | None:
+        program, mesh, large = self.sweep.sized(self.program, value), fabric.mesh, self.sweep.large
         try:
-            work = price(program, mesh, self.sweep.machine).compute.flops
+            work = price(program, fabric).compute.flops
         except ValueError:
             return None
-        sizes = program.sizes
-        elements = communication(program, mesh, exact=not self.sweep.large)
-        return Measure(work, elements.exact({**sizes, **mesh}), mesh)
+        cost = communication(program, mesh, exact=not large)
+        elements = moved = cost.exact({**program.sizes, **mesh})
+        if not self.sweep.machine.flat:
+            moved = moving(program, fabric, large).exact(program.sizes)
+        return Measure(work, moved, elements, dict(mesh))
 
 
 def at_sizes(cost: Cost, sizes: Mesh) -> Cost:

@@ -20,9 +20,10 @@ from layoutc.solver.branching import alike
 from layoutc.solver.describe import describe, named, of_weights, together
 from layoutc.solver.eliminate import Infeasible
 from layoutc.solver.kinds import Kind, confined, kinds, uses
-from layoutc.solver.meshes import meshes, named_axes, pinned
+from layoutc.solver.meshes import named_axes, pinned
 from layoutc.solver.plan import Plan
 from layoutc.solver.search import Answer, Node, best, branches
+from layoutc.solver.sites import sites
 from layoutc.solver.solve import objective, settled, solve
 from layoutc.solver.unsolvable import Unsolvable
 
@@ -102,7 +103,9 @@ def _sorted(plan: Plan, found: list[Plan], absent: tuple[Kind, ...], complete: b
 
 def _elsewhere(program: Program, plan: Plan) -> Iterator[Plan]:
     """An explicit program on the other meshes; its name goes with the mesh."""
-    for mesh in meshes(program.axes, plan.chips):
+    places = sites(program.axes, plan.chips, plan.machine)
+    for key in dict.fromkeys(tuple(place.mesh.items()) for place in places):
+        mesh = dict(key)
         if mesh != plan.mesh and mesh not in plan.ties:
             try:
                 yield solve(pinned(program, mesh), plan.chips, plan.machine, plan.minimize)

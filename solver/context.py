@@ -17,10 +17,10 @@ from layoutc.dsl.operation import Layer
 from layoutc.dsl.program import DTYPES, Declare, Define, Program
 from layoutc.dsl.words import LARGEST
 from layoutc.solver.collectives import held
-from layoutc.solver.machine import Machine
+from layoutc.solver.hardware.machine import Machine
 from layoutc.solver.meshes import Mesh
 from layoutc.solver.plan import Pass
-from layoutc.solver.price import price
+from layoutc.solver.price import held_in
 
 PLACES = "M"
 """The dim that counts the places of a cache which is only read, by the language's convention."""
@@ -116,7 +116,7 @@ def longest(program: Program, mesh: Mesh, machine: Machine) -> int:
 
     def taken(multiple: int) -> int:
         longer = replace(program, dims={**program.dims, dim: multiple * parts})
-        return price(longer, mesh, machine).memory.bytes
+        return held_in(longer, mesh, machine).bytes
 
     most = _room(program, mesh, dim, Fraction(machine.memory_bytes)) // parts
     return parts * max(0, bisect_right(range(most + 1), machine.memory_bytes, key=taken) - 1)

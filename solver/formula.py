@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from math import prod
 
 from layoutc.dsl.operation import Move
 from layoutc.dsl.program import DTYPES, Define, Program
-from layoutc.solver.collectives import moves_nothing, received, received_large
+from layoutc.solver.collectives import RULES, moves_nothing, received, received_large
+from layoutc.solver.hardware.fabric import Fabric
 from layoutc.solver.monomial import Cost, Monomial
 from layoutc.solver.spelling import Speller
 from layoutc.solver.surd import Sum
@@ -49,6 +51,25 @@ def communication(program: Program, mesh: Mapping[str, int], exact: bool = False
     total = Cost()
     for one in moved(program, mesh):
         total += one.exact if exact else one.large
+    return total
+
+
+def moving(program: Program, fabric: Fabric, large: bool = False) -> Cost:
+    """Seconds that moving takes in a pass, over its dims, in the place where its mesh lies."""
+    total, types, mesh = Cost(), program.types, fabric.mesh
+    for item, times in program.walk():
+        if not isinstance(item, Define) or not isinstance(item.operation, Move):
+            continue
+        move, after = item.operation, item.type.shape
+        before = types[move.operand].shape
+        if moves_nothing(move, before, after, mesh):
+            continue
+        side = before if RULES[move.kind].side == "before" else after
+        rate, cut = fabric.rate(move.kind, move.axes), prod(mesh[a] for a in side.axes)
+        per_byte = rate.large if large else rate.per_byte
+        seconds = Fraction(per_byte) * DTYPES[item.type.dtype] / cut * times
+        start = Monomial(Fraction(rate.start) * times)
+        total += Cost.of(start, Monomial(seconds, Monomial.of(side.names).powers))
     return total
 
 

@@ -146,7 +146,7 @@ class _Network(Sweep):
     """What a chip receives in a second."""
 
     def range(self) -> Range:
-        now = self.plan.machine.network_bandwidth
+        now = self.plan.machine.network_bandwidth  # of all tiers, by the same factor
         steps = [2.0**k for k in range(1, DOUBLINGS + 1)]
         return self.span("network", "", now, [now / s for s in steps], [now * s for s in steps])
 
@@ -157,5 +157,5 @@ class _Network(Sweep):
         return sqrt(good * bad) if max(good, bad) > CLOSE * min(good, bad) else None
 
     def solved(self, value: float) -> Plan:
-        machine = replace(self.plan.machine, network_bandwidth=value)
+        machine = self.plan.machine.faster(network=value / self.plan.machine.network_bandwidth)
         return solve(self.program, self.plan.chips, machine, self.plan.minimize)

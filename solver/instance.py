@@ -7,22 +7,22 @@ that a pass takes is the business of `layoutc.solver.search`.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from functools import cached_property
 from math import prod
 
 import numpy as np
 
 from layoutc.dsl.shape import Reduction
 from layoutc.solver.assignment import ANY, Found, Limits, Shares, Times, Weights
-from layoutc.solver.collectives import RULES
 from layoutc.solver.eliminate import Costs, Infeasible, Rows, Table
 from layoutc.solver.fan import Edge, Fan
-from layoutc.solver.machine import Machine
+from layoutc.solver.hardware.fabric import Fabric
 from layoutc.solver.messages import Bounded
 from layoutc.solver.problem import Problem, Statistic, Step, Value
 from layoutc.solver.relations import Flags
 from layoutc.solver.relax import minimise_near
 from layoutc.solver.routes import Routes
-from layoutc.solver.space import Floats, Ints, Space
+from layoutc.solver.space import KINDS, Floats, Ints, Space
 from layoutc.solver.symmetry import ordered
 
 STATEMENT = 1e6
@@ -34,10 +34,11 @@ _Sized = tuple[Space, tuple[int, ...]]
 
 
 class Instance:
-    """`problem` on `mesh`, moves priced exactly, or for large K.
+    """`problem` on the mesh of `fabric`, moves priced exactly, or for large K.
 
-    What was worked out on the mesh for a wider problem is taken from the instance `known`. Where
-    some axes are to be treated otherwise than others of their size, they are not `alike`.
+    What was worked out on the mesh for a wider problem, or for another fabric, is taken from the
+    instance `known`. Where some axes are to be treated otherwise than others of their size, they
+    are not `alike`.
 
     Raises `Infeasible` if a tensor has no layout that divides it.
     """
@@ -45,25 +46,25 @@ class Instance:
     def __init__(
         self,
         problem: Problem,
-        mesh: Mapping[str, int],
-        machine: Machine,
+        fabric: Fabric,
         large: bool = False,
         known: Instance | None = None,
         alike: bool = True,
     ) -> None:
-        self.problem, self.mesh, self.machine, self.large = problem, mesh, machine, large
+        self.problem, self.fabric, self.large, self.alike = problem, fabric, large, alike
+        self.mesh, self.machine = fabric.mesh, fabric.machine
         self.sizes = tuple(part.sizes for part in problem.parts)
         self.frequency = tuple(part.weight for part in problem.parts)
-        self.chips = chips_of(problem.axes, mesh)
+        self.chips = chips_of(problem.axes, self.mesh)
         self._routes: dict[tuple[_Sized, Reduction, int, bool, bool], Routes]
-        self._routes = {} if known is None else known._routes
+        self._routes = known._routes if known is not None and known.fabric is fabric else {}
         self._valid: dict[_Sized, Flags] = {} if known is None else known._valid
         self._memory: dict[_Sized, Floats] = {} if known is None else known._memory
         self.domains: dict[int, Ints] = {}
         for variable in {problem.find(v) for v in range(len(problem.variables))}:
             self.domains[variable] = np.flatnonzero(self._allowed(variable))
         if alike:
-            variable, flags = ordered(problem, mesh)
+            variable, flags = ordered(problem, fabric)
             self.domains[variable] = self.domains[variable][flags[self.domains[variable]]]
         if not all(map(len, self.domains.values())):
             raise Infeasible
@@ -97,14 +98,17 @@ class Instance:
         return flags
 
     def routes(self, value: Value, tidy: bool) -> Routes:
-        """Ways between a value's layouts, priced in elements; `tidy` adds what settles ties."""
+        """Ways between a value's layouts, in seconds each time; `tidy` adds what settles ties."""
         space, reduction = self.problem.space(value.root), value.reduction
-        itemsize, partial = value.itemsize if tidy else 0, self.may_be_partial(value)
+        itemsize, partial = value.itemsize, self.may_be_partial(value)
         key = self._sized(space, value.part), reduction, itemsize, partial, tidy
         if key not in self._routes:
             edges = space.edges(reduction)
             valid = self.valid(space, value.part) & (partial | (space.partial == 0))
-            weights: Costs = (self._received(space, value),)
+            seconds = self.seconds(space, value.part, itemsize)
+            if reduction == "max":
+                seconds = seconds[space.edges("sum").kinds != KINDS.index("reduce-scatter")]
+            weights: Costs = (seconds,)
             if tidy:
                 still = edges.kinds < 0
                 stored = self.held(space, value.part)[edges.target] * itemsize
@@ -118,11 +122,25 @@ class Instance:
         root = self.problem.variables[self.problem.find(value.root)]
         return bool(root.allowed[root.space.partial != 0].any())
 
-    def _received(self, space: Space, value: Value) -> Floats:
-        received = space.received(self.sizes[value.part], self.mesh, self.large)
-        if value.reduction == "sum":
-            return received
-        return received[np.isin(space.edges("sum").kinds, [1], invert=True)]
+    def seconds(self, space: Space, part: int, itemsize: int) -> Floats:
+        """[edges], what each move of a partial sum takes, once."""
+        edges = space.edges("sum")
+        bytes_ = space.moving(self.sizes[part], self.mesh) * itemsize
+        starts, rates = (table[edges.kinds, edges.axes] for table in self._rates)
+        return np.where(bytes_ > 0, starts + rates * bytes_, 0.0)
+
+    @cached_property
+    def _rates(self) -> tuple[Floats, Floats]:
+        """[kinds, bit masks] twice: seconds to start, and seconds a byte; the last kind is the
+        move that is not made."""
+        axes = self.problem.axes
+        masks = [[a for i, a in enumerate(axes) if m >> i & 1] for m in range(1 << len(axes))]
+        found = np.zeros((2, len(KINDS) + 1, len(masks)))
+        for number, kind in enumerate(KINDS):
+            rates = [self.fabric.rate(kind, mask) for mask in masks]
+            found[0, number] = [rate.start for rate in rates]
+            found[1, number] = [rate.large if self.large else rate.per_byte for rate in rates]
+        return found[0], found[1]
 
     # Solving.
 
@@ -159,9 +177,9 @@ class Instance:
         root = self.problem.find(value.root)
         leaves = dict.fromkeys(self.problem.find(v) for v in value.leaves)
         scope = (root, *(v for v in leaves if v != root))
-        rate = value.itemsize * value.times / self.machine.network_bandwidth
+        rate = value.times * weights[value.part].communication
         nodes = tuple(domains[v] for v in scope)
-        return Fan(scope, nodes, self.routes(value, tidy), rate * weights[value.part].communication)
+        return Fan(scope, nodes, self.routes(value, tidy), rate)
 
     def confined(self, limits: Limits) -> dict[int, Ints]:
         """The nodes that each variable may take. Raises `Infeasible` if one has none."""
@@ -209,7 +227,7 @@ class Instance:
         confined = dict(limits.steps)
         for number, step in enumerate(self.problem.steps):
             mine = weights[step.part]
-            seconds = self.flops(step) / self.machine.peak_flops * mine.compute
+            seconds = self.computing(step) * mine.compute
             seconds = seconds + self._moved(step) * mine.communication
             keep = np.ones(len(seconds), dtype=bool)
             if number in confined and step.used is not None:
@@ -238,6 +256,10 @@ class Instance:
             return np.zeros(len(step.columns[0]))
         return float(step.flops) / self.chips[step.used]
 
+    def computing(self, step: Step) -> Floats:
+        """[rows], the seconds of that."""
+        return self.flops(step) / self.machine.peak(*step.dtypes)
+
     def _moved(self, step: Step) -> Floats:
         """[rows], the seconds of a step that is itself a move, or reduces a statistic."""
         if step.statistic is not None:
@@ -245,25 +267,25 @@ class Instance:
         if step.edges is None:
             return np.zeros(len(step.columns[0]))
         space = self.problem.variables[step.scope[0]].space
-        received = space.received(self.sizes[step.part], self.mesh, self.large)[step.edges]
-        return received * step.itemsize * step.times / self.machine.network_bandwidth
+        return self.seconds(space, step.part, step.itemsize)[step.edges] * step.times
 
     def _reduced(self, step: Step, statistic: Statistic) -> Floats:
         """[rows], the seconds of the all-reduces that a norm or a softmax takes."""
         space, sizes = self.problem.space(step.scope[0]), self.sizes[step.part]
-        number = space.dims.index(statistic.dim)
+        lists = space.lists[:, space.dims.index(statistic.dim)]
         parts = np.array([prod(self.mesh[a] for a in s) for s in space.sequences], dtype=float)
-        chips = parts[space.lists[:, number]]
-        left = self.held(space, step.part) * chips / sizes[statistic.dim]
-        share = (chips > 1).astype(float) if self.large else 1 - 1 / chips
-        bytes_ = RULES["all-reduce"].factor * left * share * statistic.bytes * step.times
-        return np.asarray(bytes_ / self.machine.network_bandwidth)[step.columns[0]]
+        rates = [self.fabric.rate("all-reduce", s) for s in space.sequences]
+        starts = np.array([statistic.moves * rate.start for rate in rates])
+        per_byte = np.array([r.large if self.large else r.per_byte for r in rates])
+        left = self.held(space, step.part) * parts[lists] / sizes[statistic.dim]
+        seconds = starts[lists] + per_byte[lists] * left * statistic.bytes
+        return np.asarray(seconds * step.times)[step.columns[0]]
 
     def _found(self, nodes: dict[int, int], forest: tuple[tuple[Edge, ...], ...]) -> Found:
         times = tuple(Times() for _ in self.problem.parts)
         for step in self.problem.steps:
             row, mine = self.row(step, nodes), times[step.part]
-            mine.compute += float(self.flops(step)[row]) / self.machine.peak_flops
+            mine.compute += float(self.computing(step)[row])
             mine.communication += float(self._moved(step)[row])
         for value, tree in zip(self.problem.values, forest, strict=True):
             root, mine = self.problem.find(value.root), times[value.part]
@@ -271,8 +293,7 @@ class Instance:
             size = float(held[nodes[root]]) * value.itemsize * value.stored + value.beside
             mine.memory += size / self.machine.memory_bandwidth
             ways = self.routes(value, False)
-            rate = value.itemsize * value.times / self.machine.network_bandwidth
-            mine.communication += sum(ways.cost(a, b)[0] * rate for a, b in tree)
+            mine.communication += sum(ways.cost(a, b)[0] for a, b in tree) * value.times
         return Found(nodes, forest, times)
 
     def row(self, step: Step, nodes: Mapping[int, int]) -> int:

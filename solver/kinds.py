@@ -107,7 +107,7 @@ def confined(kind: Kind, node: Node, alike: frozenset[str], asked: Asked) -> Ite
             with suppress(Infeasible):
                 limits, bound = _limits(kind, instance, real, gathered)
                 limits = capacity.narrowed(instance, limits) if asked.fit else limits
-                yield Node(instance, limits, bound)
+                yield Node(instance, limits, bound, node.places)
     except Infeasible:
         return
 
@@ -138,7 +138,7 @@ def _narrow(kind: Kind, instance: Instance) -> Instance:
         for use in uses(problem):
             problem.equate(use.root, use.leaf)
     alike = kind.stays or kind == WHOLE
-    return Instance(problem, instance.mesh, instance.machine, instance.large, instance, alike)
+    return Instance(problem, instance.fabric, instance.large, instance, alike)
 
 
 def _limits(
@@ -159,7 +159,7 @@ def _limits(
         more = held[domains[leaf]].min() - held[domains[root]].max()
         often = use.value.times * instance.frequency[use.value.part]
         received[id(use.value)] = max(0.0, float(more)) * use.value.itemsize * often
-    return limits, sum(received.values()) / instance.machine.network_bandwidth
+    return limits, sum(received.values()) / instance.fabric.fastest
 
 
 def flags(

@@ -48,11 +48,11 @@ def statistic(operation: Layer, dtype: Dtype) -> Statistic | None:
     exact = DTYPES[EXACT]
     match operation.kind:
         case "softmax":
-            return Statistic(operation.dims[0], DTYPES[dtype] + exact)
+            return Statistic(operation.dims[0], DTYPES[dtype] + exact, 2)
         case "rmsnorm":
-            return Statistic(operation.dims[0], exact)
+            return Statistic(operation.dims[0], exact, 1)
         case "layernorm":
-            return Statistic(operation.dims[0], 2 * exact)
+            return Statistic(operation.dims[0], 2 * exact, 2)
         case _:
             return None
 

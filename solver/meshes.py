@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
-from itertools import pairwise, permutations, product
+from itertools import permutations, product
 from math import prod
 
 from layoutc.dsl.operation import Move
@@ -70,13 +70,6 @@ def named_axes(program: Program) -> frozenset[str]:
         if isinstance(item, Define) and isinstance(item.operation, Move):
             named.update(item.operation.axes)
     return frozenset(named)
-
-
-def distinct(program: Program, chips: int) -> list[Mesh]:
-    """The meshes that differ by more than a renaming of interchangeable axes."""
-    alike = interchangeable(program)
-    found = meshes(program.axes, chips)
-    return [m for m in found if all(m[a] >= m[b] for a, b in pairwise(alike))]
 
 
 def renamings(program: Program) -> Iterator[dict[str, str]]:

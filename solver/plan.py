@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from math import prod
 
 from layoutc.dsl.handing import HandOver
 from layoutc.dsl.program import Program
 from layoutc.solver.asked import Minimize
-from layoutc.solver.machine import Machine
+from layoutc.solver.hardware.fabric import Fabric
+from layoutc.solver.hardware.machine import Machine
 from layoutc.solver.meshes import Mesh
 from layoutc.solver.price import Prices, price
 
@@ -26,17 +26,26 @@ class Alternative:
 
 @dataclass(frozen=True, slots=True)
 class Pass:
-    """One phase of a plan: its explicit program, on the plan's mesh, priced on its machine."""
+    """One phase of a plan: its explicit program, priced where the plan's mesh lies."""
 
     program: Program
-    mesh: Mesh
-    machine: Machine
+    fabric: Fabric
     prices: Prices
+
+    @property
+    def mesh(self) -> Mesh:
+        """The size of each axis."""
+        return dict(self.fabric.mesh)
+
+    @property
+    def machine(self) -> Machine:
+        """What it was priced on."""
+        return self.fabric.machine
 
     @property
     def chips(self) -> int:
         """How many chips the mesh has."""
-        return prod(self.mesh.values())
+        return self.fabric.chips
 
     @property
     def phase(self) -> str:
@@ -51,7 +60,8 @@ class Pass:
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """What the solver answers: a mesh, and for each phase an explicit program and its prices.
+    """What the solver answers: a mesh in its place on a machine, and for each phase an explicit
+    program and its prices.
 
     `bound` is the proven lower bound of what was minimised, in seconds: of all passes, or of their
     communication. `runner_up` is the best mesh that is worse, if there is one; `ties` are those
@@ -62,14 +72,23 @@ class Plan:
 
     passes: tuple[Pass, ...]
     chips: int
-    mesh: Mesh
-    machine: Machine
+    fabric: Fabric
     minimize: Minimize
     bound: float
     runner_up: Alternative | None = None
     stood: bool = False
     ties: tuple[Mesh, ...] = ()
     hand_overs: tuple[HandOver, ...] = ()
+
+    @property
+    def mesh(self) -> Mesh:
+        """The size of each axis."""
+        return dict(self.fabric.mesh)
+
+    @property
+    def machine(self) -> Machine:
+        """What it was priced on."""
+        return self.fabric.machine
 
     @property
     def name(self) -> str:
@@ -80,11 +99,8 @@ class Plan:
     def handed(self) -> tuple[tuple[HandOver, Pass], ...]:
         """What hands caches over, each with its moves as a pass, which runs as often as its source
         does."""
-        mesh, machine = self.mesh, self.machine
-        passes = (
-            Pass(one.program, mesh, machine, price(one.program, mesh, machine))
-            for one in self.hand_overs
-        )
+        fabric = self.fabric
+        passes = (Pass(one.program, fabric, price(one.program, fabric)) for one in self.hand_overs)
         return tuple(zip(self.hand_overs, passes, strict=True))
 
     @property

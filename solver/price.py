@@ -1,6 +1,7 @@
 """What an explicit program costs on a mesh of a machine: every statement, then the pass.
 
-The rules are the paper's (section 2 and appendix A.1). All counts are of one chip, in whole
+The rules are the paper's (section 2 and appendix A.1), times of moves those of the machine's
+network (`layoutc.solver.hardware.timing`). All counts are of one chip, in whole
 numbers, and count every repetition of a block.
 """
 
@@ -15,9 +16,11 @@ from layoutc.dsl.operation import Move, Product
 from layoutc.dsl.program import DTYPES, Define, Program, Type
 from layoutc.dsl.shape import Shape
 from layoutc.solver import lifetimes
-from layoutc.solver.collectives import held, moves_nothing, received
-from layoutc.solver.machine import Machine
+from layoutc.solver.collectives import RULES, held, moves_nothing, received
+from layoutc.solver.hardware.fabric import Fabric
+from layoutc.solver.hardware.machine import Machine
 from layoutc.solver.monomial import Monomial
+from layoutc.solver.overlap import Overlap, Seconds, overlapped
 from layoutc.solver.stored import stored
 
 
@@ -26,7 +29,8 @@ class StatementPrice:
     """One statement, all its `times` repetitions together.
 
     A product has `flops`; a move has the `elements` and `bytes` that a chip receives and `before`,
-    its operand's shape. `seconds` is computing or moving, whichever the statement does.
+    its operand's shape. `seconds` is computing or moving, whichever the statement does; `latency`
+    is the part of it that goes to starting and to hops, whatever the bytes.
     """
 
     define: Define
@@ -35,16 +39,19 @@ class StatementPrice:
     elements: int = 0
     bytes: int = 0
     seconds: float = 0.0
+    latency: float = 0.0
     before: Shape | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Communication:
-    """What the moves of a pass come to, on one chip."""
+    """What the moves of a pass come to, on one chip; `latency` is the part of `seconds` that goes
+    to starting and to hops."""
 
     elements: int
     bytes: int
     seconds: float
+    latency: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,16 +81,24 @@ class Memory:
 
 @dataclass(frozen=True, slots=True)
 class Prices:
-    """One pass: its statements in order, and their totals."""
+    """One pass: its statements in order, and their totals; `overlap` is there where the machine
+    moves inside matmuls."""
 
     statements: tuple[StatementPrice, ...]
     communication: Communication
     compute: Compute
     memory: Memory
+    overlap: Overlap | None = None
 
     @property
     def seconds(self) -> float:
-        """Moving waits for computing; reading weights goes on under the matmuls."""
+        """Moving waits for computing, but for what runs inside a matmul; reading weights goes on
+        under the matmuls."""
+        return self.apart if self.overlap is None else self.overlap.seconds
+
+    @property
+    def apart(self) -> float:
+        """The same where nothing is moved inside a matmul."""
         return max(self.compute.seconds, self.memory.seconds) + self.communication.seconds
 
     @property
@@ -92,48 +107,89 @@ class Prices:
         return tuple(s for s in self.statements if isinstance(s.define.operation, Move))
 
 
-def price(program: Program, mesh: Mapping[str, int], machine: Machine) -> Prices:
-    """The exact price of an explicit `program`, `mesh` giving the size of each of its axes.
+def price(program: Program, fabric: Fabric) -> Prices:
+    """The exact price of an explicit `program` where its axes lie on `fabric`.
 
     Raises:
         ValueError: the program has holes, a dim has no size, or its axes do not divide it.
     """
-    pricer = _Pricer(program, mesh, machine)
+    pricer = _Pricer(program, fabric)
     statements = tuple(pricer.statements())
-    flops = sum(s.flops for s in statements)
     return Prices(
         statements,
         _communication(statements),
-        Compute(flops, flops / machine.peak_flops, pricer.useful_flops()),
-        pricer.memory(),
+        _compute(statements, pricer.useful_flops()),
+        held_in(program, fabric.mesh, fabric.machine),
+        _overlap(program, statements, fabric) if fabric.machine.overlap else None,
     )
+
+
+def _overlap(program: Program, statements: tuple[StatementPrice, ...], fabric: Fabric) -> Overlap:
+    moves = {s.define.name: s.seconds for s in statements if isinstance(s.define.operation, Move)}
+    kept, rate = stored(program, fabric.mesh), fabric.machine.memory_bandwidth
+    return overlapped(
+        program,
+        Seconds(
+            {s.define.name: s.seconds for s in statements if s.flops},
+            moves,
+            {name: bytes_ / rate for name, bytes_ in kept.items()},
+        ),
+    )
+
+
+def held_in(program: Program, mesh: Mapping[str, int], machine: Machine) -> Memory:
+    """What an explicit program takes of a chip's memory: all that it costs but for the network.
+
+    Raises:
+        ValueError: the program has holes, a dim has no size, or its axes do not divide it.
+    """
+    sizes = _checked(program, mesh)
+
+    def bytes_(held_as: Type) -> int:
+        return ceil(held(held_as.shape).exact(sizes)) * DTYPES[held_as.dtype]
+
+    read = sum(stored(program, mesh).values())
+    alive = lifetimes.peak(program, bytes_)
+    return Memory(read + alive.bytes, read, read / machine.memory_bandwidth, alive.names)
+
+
+def _checked(program: Program, mesh: Mapping[str, int]) -> dict[str, int]:
+    """The size of each dim and axis. Raises `ValueError` where one can't be priced."""
+    sizes = {**program.sizes, **mesh}
+    for name, found in program.types.items():
+        shape = found.shape
+        unsized = [s for s in (*shape.names, *shape.axes) if s not in sizes]
+        if not shape.explicit or unsized:
+            raise ValueError(f"{name} : {shape} has no price: a hole, or no size for {unsized}")
+        local = (Monomial.of(d.name, d.axes).exact(sizes) for d in shape)
+        if any(extent.denominator > 1 for extent in local):
+            raise ValueError(f"{name} : {shape} is not divided evenly by {dict(mesh)}")
+    return sizes
+
+
+def _compute(statements: tuple[StatementPrice, ...], useful: int) -> Compute:
+    products = [s for s in statements if s.flops]
+    flops, seconds = sum(s.flops for s in products), sum(s.seconds for s in products)
+    return Compute(flops, seconds, useful)
 
 
 def _communication(statements: tuple[StatementPrice, ...]) -> Communication:
     moves = [s for s in statements if isinstance(s.define.operation, Move)]
     return Communication(
-        sum(s.elements for s in moves), sum(s.bytes for s in moves), sum(s.seconds for s in moves)
+        sum(s.elements for s in moves),
+        sum(s.bytes for s in moves),
+        sum(s.seconds for s in moves),
+        sum(s.latency for s in moves),
     )
 
 
 class _Pricer:
-    """Holds what every price needs: the types by name, sizes by dim and by axis, the machine."""
+    """Holds what every price needs: the types by name, sizes by dim and by axis, the fabric."""
 
-    def __init__(self, program: Program, mesh: Mapping[str, int], machine: Machine) -> None:
-        self.program, self.mesh, self.machine = program, mesh, machine
+    def __init__(self, program: Program, fabric: Fabric) -> None:
+        self.program, self.fabric, self.mesh = program, fabric, fabric.mesh
         self.types = program.types
-        dims = program.sizes
-        self.values = {**dims, **mesh}
-        for name, found in self.types.items():
-            self.check(name, found.shape)
-
-    def check(self, name: str, shape: Shape) -> None:
-        unsized = [s for s in (*shape.names, *shape.axes) if s not in self.values]
-        if not shape.explicit or unsized:
-            raise ValueError(f"{name} : {shape} has no price: a hole, or no size for {unsized}")
-        local = (Monomial.of(d.name, d.axes).exact(self.values) for d in shape)
-        if any(extent.denominator > 1 for extent in local):
-            raise ValueError(f"{name} : {shape} is not divided evenly by {dict(self.mesh)}")
+        self.values = _checked(program, fabric.mesh)
 
     def statements(self) -> list[StatementPrice]:
         return [self.one(item, n) for item, n in self.program.walk() if isinstance(item, Define)]
@@ -142,7 +198,8 @@ class _Pricer:
         match item.operation:
             case Product(str(left), str(right)):
                 flops = times * self.flops(left, right, item.type.shape)
-                return StatementPrice(item, times, flops, seconds=flops / self.machine.peak_flops)
+                peak = self.fabric.machine.peak(self.types[left].dtype, self.types[right].dtype)
+                return StatementPrice(item, times, flops, seconds=flops / peak)
             case Move() as move:
                 return self.move(item, move, times)
             case _:
@@ -181,25 +238,19 @@ class _Pricer:
         That happens only to an all-reduce of fewer elements than chips can share evenly.
         """
         before, after = self.types[move.operand].shape, item.type.shape
-        exact = Fraction(0)
-        if not moves_nothing(move, before, after, self.mesh):
-            exact = times * received(move, before, after).exact(self.values)
+        if moves_nothing(move, before, after, self.mesh):
+            return StatementPrice(item, times, before=before)
+        exact = times * received(move, before, after).exact(self.values)
         itemsize = DTYPES[item.type.dtype]
+        side = before if RULES[move.kind].side == "before" else after
+        bytes_ = float(held(side).exact(self.values) * itemsize)
+        rate = self.fabric.rate(move.kind, move.axes)
         return StatementPrice(
             item,
             times,
             elements=ceil(exact),
             bytes=ceil(exact) * itemsize,
-            seconds=float(exact * itemsize) / self.machine.network_bandwidth,
+            seconds=times * rate.seconds(bytes_),
+            latency=times * rate.start,
             before=before,
         )
-
-    def memory(self) -> Memory:
-        read = sum(stored(self.program, self.mesh).values())
-        alive = lifetimes.peak(self.program, self.bytes)
-        seconds = read / self.machine.memory_bandwidth
-        return Memory(read + alive.bytes, read, seconds, alive.names)
-
-    def bytes(self, held_as: Type) -> int:
-        """What one chip holds of a tensor."""
-        return ceil(held(held_as.shape).exact(self.values)) * DTYPES[held_as.dtype]

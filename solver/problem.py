@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from layoutc.dsl.program import Program
+from layoutc.dsl.program import Dtype, Program
 from layoutc.dsl.shape import Reduction
 from layoutc.solver.relations import Flags
 from layoutc.solver.space import Ints, Space
@@ -65,15 +65,17 @@ class Value:
 @dataclass(frozen=True, slots=True)
 class Statistic:
     """What a norm or a softmax reduces on the way, of a tensor that may be split on `dim`: so many
-    `bytes` for each element of what is left without that dim."""
+    `bytes` for each element of what is left without that dim, in so many `moves`."""
 
     dim: str
     bytes: int
+    moves: int
 
 
 @dataclass(slots=True)
 class Step:
-    """An operation: rows of nodes of `scope`; `flops` for rows that share it with no chip.
+    """An operation: rows of nodes of `scope`; `flops` for rows that share it with no chip, of
+    operands of these `dtypes`.
 
     `used[i]` masks the axes that share row i's work, `edges[i]` is the move that it is, and
     `statistic` what is reduced of the first variable's tensor.
@@ -84,6 +86,7 @@ class Step:
     columns: tuple[Ints, ...]
     used: Ints | None = None
     flops: int = 0
+    dtypes: tuple[Dtype, ...] = ()
     edges: Ints | None = None
     statistic: Statistic | None = None
     itemsize: int = 0

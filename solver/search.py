@@ -4,6 +4,9 @@ Relaxations (`layoutc.solver.objectives`) bound a branch from below. Where the b
 of an assignment, that assignment is proven best there; this is the usual case. Where it doesn't,
 or the assignment does not fit in memory, the branch is parted in two (`layoutc.solver.branching`),
 the most promising first, meshes and branches in one queue.
+
+A mesh that has several places on the machine is first bounded by the least that each collective
+takes in any of them; only if that is promising are they looked at one by one.
 """
 
 from __future__ import annotations
@@ -23,11 +26,13 @@ from layoutc.solver.assignment import Found, Limits, Shares
 from layoutc.solver.branching import alike, halves
 from layoutc.solver.build import build
 from layoutc.solver.eliminate import TOLERANCE, Infeasible
+from layoutc.solver.hardware.fabric import Cheapest, Fabric
+from layoutc.solver.hardware.machine import Machine
 from layoutc.solver.instance import Instance
-from layoutc.solver.machine import Machine
-from layoutc.solver.meshes import Mesh, distinct, named_axes
+from layoutc.solver.meshes import Mesh, named_axes
 from layoutc.solver.objectives import (
     TRAFFIC,
+    ByOverlap,
     ByTime,
     Relax,
     Relaxed,
@@ -38,15 +43,20 @@ from layoutc.solver.objectives import (
     work,
 )
 from layoutc.solver.problem import Problem
+from layoutc.solver.sites import distinct
 
 
 @dataclass(frozen=True, slots=True)
 class Node:
-    """A branch: one mesh, confined by `limits`; `bound` is no more than what is in it."""
+    """A branch: one mesh, confined by `limits`; `bound` is no more than what is in it.
+
+    Where the mesh has several `places`, the instance is on the cheapest of them, move by move.
+    """
 
     instance: Instance
     limits: Limits
     bound: float
+    places: tuple[Fabric, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,13 +96,17 @@ def search(program: Program, chips: int, machine: Machine, asked: Asked) -> Outc
 
 def best(nodes: list[Node], asked: Asked) -> Outcome:
     """The optima in any of the branches. Raises `Infeasible` if there is nothing in them."""
-    relax: Relax = ByTime()
+    relax: Relax = ByOverlap() if nodes and nodes[0].instance.machine.overlap else ByTime()
     if asked.minimize == "communication":
         relax = by_communication(least_work((n.instance, n.limits) for n in nodes))
     queue = _Queue(relax, asked)
     queue.run(nodes)
-    meshes = {id(n.instance): dict(n.instance.mesh) for n in nodes}
-    worse = [(v, meshes[i]) for i, v in queue.values.items() if v > queue.best * (1 + TOLERANCE)]
+    least: dict[tuple[int, ...], tuple[float, Mesh]] = {}
+    for found, value in queue.values.items():
+        mesh = dict(queue.instances[found].mesh)
+        key = tuple(mesh.values())
+        least[key] = min(least.get(key, (np.inf, mesh)), (value, mesh), key=lambda pair: pair[0])
+    worse = [(v, mesh) for v, mesh in least.values() if v > queue.best * (1 + TOLERANCE)]
     proven = [a for a in queue.answers if a.proven] or queue.answers
     return Outcome(proven, queue.bound, sorted(worse, key=lambda pair: pair[0]))
 
@@ -122,16 +136,27 @@ def branches(program: Program, chips: int, machine: Machine, asked: Asked) -> It
     """One for each mesh; axes of one chip that nobody names play no part in it."""
     named = named_axes(program)
     problems: dict[tuple[str, ...], Problem] = {}
-    for mesh in distinct(program, chips):
+    for places in distinct(program, chips, machine):
+        mesh, several = places[0].mesh, len(places) > 1
         axes = tuple(a for a in mesh if mesh[a] > 1 or a in named)
         if axes not in problems:
             problems[axes] = build(program, axes)
+        fabric = Cheapest(places) if several else places[0]
         try:
-            instance = Instance(problems[axes], mesh, machine, asked.large)
+            instance = Instance(problems[axes], fabric, asked.large)
             limits = capacity.narrowed(instance, Limits()) if asked.fit else Limits()
         except Infeasible:
             continue
-        yield Node(instance, limits, 0.0)
+        yield Node(instance, limits, 0.0, tuple(places) if several else ())
+
+
+def placed(node: Node) -> Iterator[Node]:
+    """A branch in each of its places."""
+    whole = node.instance
+    for fabric in node.places:
+        with suppress(Infeasible):
+            instance = Instance(whole.problem, fabric, whole.large, whole, whole.alike)
+            yield replace(node, instance=instance, places=())
 
 
 ROUNDING = 1e-9
@@ -141,14 +166,17 @@ ROUNDING = 1e-9
 @dataclass(slots=True)
 class _Queue:
     """Branches by their bounds, the answers no worse than the best so far, all values met, and
-    the meshes that were parted, whose values may not be the last word."""
+    the meshes that were parted, whose values may not be the last word. `floor` is the least bound
+    of the branches that were left without a proof."""
 
     relax: Relax
     asked: Asked
     best: float = np.inf
     bound: float = 0.0
+    floor: float = np.inf
     values: dict[int, float] = field(default_factory=dict)
     parted: set[int] = field(default_factory=set)
+    instances: dict[int, Instance] = field(default_factory=dict)
     answers: list[Answer] = field(default_factory=list)
     heap: list[tuple[float, int, Node]] = field(default_factory=list)
     ticket: Iterator[int] = field(default_factory=count)
@@ -169,20 +197,31 @@ class _Queue:
                 relaxed = self.relax(node.instance, node.limits, self.ceiling(node))
             except Infeasible:
                 continue
-            self.settle(replace(node, bound=max(node.bound, relaxed.bound)), relaxed)
+            bounded = replace(node, bound=max(node.bound, relaxed.bound))
+            if node.places:
+                for one in placed(bounded):
+                    self.push(one)
+            else:
+                self.settle(bounded, relaxed)
         else:
             self.bound = self.best
+        self.bound = min(self.bound, self.floor)
         if not self.answers:
             raise Infeasible
 
     def push(self, node: Node) -> None:
+        self.instances[id(node.instance)] = node.instance
         heappush(self.heap, (node.bound, next(self.ticket), node))
 
     def settle(self, node: Node, relaxed: Relaxed) -> None:
         """Keeps what is proven; puts back what is not, in two halves."""
-        parts = halves(node.instance, node.limits, relaxed.found, relaxed.others)
+        parts = None
+        if not relaxed.last:
+            parts = halves(node.instance, node.limits, relaxed.found, relaxed.others)
         # Relaxations that store and share alike differ in nothing that is not additive.
         proven = relaxed.value <= node.bound * (1 + TOLERANCE) or parts is None
+        if relaxed.last:
+            self.floor = min(self.floor, node.bound)
         if self.fits(node, relaxed):
             seen = self.values.get(id(node.instance), np.inf)
             self.values[id(node.instance)] = min(seen, relaxed.value)

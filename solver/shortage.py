@@ -15,10 +15,10 @@ from layoutc.solver import capacity, context, lifetimes, units
 from layoutc.solver.asked import Asked
 from layoutc.solver.assignment import Weights
 from layoutc.solver.eliminate import Infeasible
-from layoutc.solver.machine import Machine
+from layoutc.solver.hardware.machine import Machine
 from layoutc.solver.meshes import mesh_of, meshes, pinned
 from layoutc.solver.objectives import alike
-from layoutc.solver.price import Memory, price
+from layoutc.solver.price import Memory, held_in
 from layoutc.solver.search import branches
 from layoutc.solver.stored import stored
 from layoutc.solver.unsolvable import Unsolvable, divides
@@ -98,8 +98,7 @@ def _candidates(program: Program, chips: int, machine: Machine) -> Iterator[list
     for mesh in meshes(program.axes, chips):
         try:
             yield [
-                Lean(one, price(one, mesh, machine).memory, {})
-                for one in pinned(program, mesh).passes
+                Lean(one, held_in(one, mesh, machine), {}) for one in pinned(program, mesh).passes
             ]
         except ValueError:
             continue

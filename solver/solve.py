@@ -14,16 +14,18 @@ from layoutc.solver.asked import Asked, Minimize
 from layoutc.solver.assignment import Found
 from layoutc.solver.eliminate import TOLERANCE, Infeasible
 from layoutc.solver.fill import renamed_axes
-from layoutc.solver.formula import communication
+from layoutc.solver.formula import moving
 from layoutc.solver.handed import handed, stood
-from layoutc.solver.machine import Machine
-from layoutc.solver.meshes import Mesh, mesh_of, meshes, pinned, renamings, uneven
+from layoutc.solver.hardware.fabric import Fabric
+from layoutc.solver.hardware.machine import Machine
+from layoutc.solver.meshes import Mesh, mesh_of, pinned, renamings, uneven
 from layoutc.solver.padding import Padded, paddings
 from layoutc.solver.plan import Alternative, Pass, Plan
-from layoutc.solver.price import Prices, price
+from layoutc.solver.price import Prices, held_in, price
 from layoutc.solver.search import Answer, Outcome, search, tidied
 from layoutc.solver.shortage import shortage
-from layoutc.solver.unsolvable import Unsolvable, explain
+from layoutc.solver.sites import sites
+from layoutc.solver.unsolvable import Unsolvable, explain, no_place
 
 MOST_PADDINGS = 8
 """So many ways to pad a dim are tried."""
@@ -34,15 +36,17 @@ Passes = tuple[Program, ...]
 
 @dataclass(frozen=True, slots=True)
 class _Spelled:
-    """A plan as programs: one for each phase, and what hands caches over."""
+    """A plan as programs, in their place: one for each phase, and what hands caches over."""
 
     passes: Passes
+    fabric: Fabric
     hand_overs: tuple[HandOver, ...] = ()
 
     def renamed(self, names: Mapping[str, str]) -> _Spelled:
         """The same with its axes renamed."""
         handed = (replace(h, program=renamed_axes(h.program, names)) for h in self.hand_overs)
-        return _Spelled(tuple(renamed_axes(p, names) for p in self.passes), tuple(handed))
+        passes = tuple(renamed_axes(p, names) for p in self.passes)
+        return _Spelled(passes, self.fabric.renamed(names), tuple(handed))
 
 
 def solve(
@@ -72,6 +76,9 @@ def solve(
     if unsized:
         settings = " ".join(f"--set {d}=..." for d in unsized)
         raise Unsolvable(f"{', '.join(unsized)} has no size", f"give it one: {settings}")
+    refusal = no_place(program, chips, machine)
+    if refusal is not None:
+        raise refusal
     asked = Asked(minimize, large, fit, gap)
     try:
         return _found(program, chips, machine, asked)
@@ -91,11 +98,11 @@ def _unsolvable(program: Program, chips: int, machine: Machine, asked: Asked) ->
     """Memory, if that is what is short, else what does not divide, and how it could."""
     if not asked.fit:
         # Whoever sweeps over sizes that need not fit asks often, and wants no advice.
-        return explain(program, chips)
+        return explain(program, chips, machine)
     short = shortage(program, chips, machine)
     if short is not None:
         return short
-    refusal = explain(program, chips)
+    refusal = explain(program, chips, machine)
     found = padded(program, chips, machine, asked).values()
     if not found:
         return refusal
@@ -134,64 +141,67 @@ def objective(prices: Prices, minimize: Minimize) -> tuple[float, float]:
 def _placed(program: Program, chips: int, machine: Machine, asked: Asked) -> Plan:
     """The best mesh for a program whose layouts stand."""
     weighed = list(_weighed(program, chips, machine, asked))
-    roomy = [(value, mesh) for value, mesh, fits in weighed if fits]
+    roomy = [(value, fabric) for value, fabric, fits in weighed if fits]
     if not roomy:
         raise Infeasible
     best = min(value for value, _ in roomy)
-    tied = [mesh for value, mesh in roomy if _equal(value, best)]
-    worse = sorted((v for v in roomy if not _equal(v[0], best)), key=lambda pair: pair[0])
-    candidates = [_stood(pinned(program, mesh).passes) for mesh in tied]
+    tied = {tuple(f.mesh.items()): f for value, f in reversed(roomy) if _equal(value, best)}
+    candidates = [_stood(program, fabric) for fabric in tied.values()]
     place = 0 if asked.minimize == "time" else 1
-    plan = _best(candidates, chips, machine, asked.minimize, best[place])
+    plan = _best(candidates, chips, asked.minimize, best[place])
+    worse = sorted(
+        (v for v in roomy if not _equal(v[0], best) and v[1].mesh != plan.fabric.mesh),
+        key=lambda pair: pair[0],
+    )
     return replace(
         plan,
         stood=True,
-        ties=tuple(mesh for mesh in tied if mesh != plan.mesh),
-        runner_up=Alternative(worse[0][1], worse[0][0][place]) if worse else None,
+        ties=tuple(dict(f.mesh) for f in tied.values() if f.mesh != plan.fabric.mesh),
+        runner_up=Alternative(dict(worse[0][1].mesh), worse[0][0][place]) if worse else None,
     )
 
 
-def _stood(passes: Passes) -> _Spelled:
-    return _Spelled(passes, stood(passes))
+def _stood(program: Program, fabric: Fabric) -> _Spelled:
+    passes = pinned(program, dict(fabric.mesh)).passes
+    return _Spelled(passes, fabric, stood(passes))
 
 
 def _weighed(
     program: Program, chips: int, machine: Machine, asked: Asked
-) -> Iterator[tuple[tuple[float, float], Mesh, bool]]:
-    """What is minimised on each mesh that divides every dim, and whether all phases fit there."""
+) -> Iterator[tuple[tuple[float, float], Fabric, bool]]:
+    """What is minimised in each place where every dim divides, and whether all phases fit there."""
     handing = stood(program.passes)
-    for mesh in meshes(program.axes, chips):
+    for fabric in sites(program.axes, chips, machine):
         first = second = 0.0
         fits = True
         for one in program.passes:
             try:
-                prices = price(one, mesh, machine)
+                prices = price(one, fabric)
             except ValueError:
                 break
             value = objective(prices, asked.minimize)
             fits &= not asked.fit or prices.memory.bytes <= machine.memory_bytes
             first += one.phase.weight * value[0]
-            second += one.phase.weight * (_received(one, mesh) if asked.large else value[1])
+            second += one.phase.weight * (_received(one, fabric) if asked.large else value[1])
         else:
             for hand_over in handing:
-                moved = _handing(hand_over, mesh, machine, asked)
+                moved = _handing(hand_over, fabric, asked)
                 first += moved if asked.minimize == "time" else 0.0
                 second += 0.0 if asked.minimize == "time" else moved
-            yield (first, second), mesh, fits
+            yield (first, second), fabric, fits
 
 
-def _handing(hand_over: HandOver, mesh: Mesh, machine: Machine, asked: Asked) -> float:
+def _handing(hand_over: HandOver, fabric: Fabric, asked: Asked) -> float:
     """What a hand-over adds to what is minimised, as often as it is done."""
     program = hand_over.program
     if asked.large:
-        return program.phase.weight * _received(program, mesh)
-    return program.phase.weight * price(program, mesh, machine).communication.seconds
+        return program.phase.weight * _received(program, fabric)
+    return program.phase.weight * price(program, fabric).communication.seconds
 
 
-def _received(program: Program, mesh: Mesh) -> float:
-    """Elements that a chip receives, K large."""
-    sizes = program.sizes
-    return float(communication(program, mesh).exact({**sizes, **mesh}))
+def _received(program: Program, fabric: Fabric) -> float:
+    """What moving takes for large K, in seconds."""
+    return float(moving(program, fabric, large=True).exact(program.sizes))
 
 
 def _equal(one: tuple[float, ...], other: tuple[float, ...]) -> bool:
@@ -203,8 +213,8 @@ def _equal(one: tuple[float, ...], other: tuple[float, ...]) -> bool:
 
 def settled(program: Program, chips: int, machine: Machine, asked: Asked, outcome: Outcome) -> Plan:
     """The plan that a search comes to, ties settled."""
-    candidates = list(_worth_spelling(program, outcome.answers, machine))
-    plan = _best(candidates, chips, machine, asked.minimize, outcome.bound)
+    candidates = list(_worth_spelling(program, outcome.answers))
+    plan = _best(candidates, chips, asked.minimize, outcome.bound)
     others = [Alternative(mesh, seconds) for seconds, mesh in outcome.others]
     return replace(
         plan,
@@ -223,9 +233,7 @@ def _others(program: Program, mesh: Mesh, answers: list[Answer]) -> Iterator[Mes
             yield other
 
 
-def _worth_spelling(
-    program: Program, answers: list[Answer], machine: Machine
-) -> Iterator[_Spelled]:
+def _worth_spelling(program: Program, answers: list[Answer]) -> Iterator[_Spelled]:
     """The answer on the most even mesh, and those that get by with less memory than it.
 
     Settling the ties within an answer takes longer than finding it, so that an answer whose
@@ -234,28 +242,27 @@ def _worth_spelling(
     ordered = sorted(answers, key=lambda a: uneven(dict(a.node.instance.mesh)))
     least: int | None = None
     for answer in ordered:
-        if least is not None and _memory(_spelled(answer, answer.found), machine) >= least:
+        if least is not None and _memory(_spelled(answer, answer.found)) >= least:
             continue
         spelled = _spelled(answer, tidied(answer))
-        least = min(_memory(spelled, machine), least or _memory(spelled, machine))
+        least = min(_memory(spelled), least or _memory(spelled))
         for names in renamings(program):
             yield spelled.renamed(names)
 
 
-def _memory(spelled: _Spelled, machine: Machine) -> int:
-    return max(price(one, mesh_of(one), machine).memory.bytes for one in spelled.passes)
+def _memory(spelled: _Spelled) -> int:
+    machine = spelled.fabric.machine
+    return max(held_in(one, mesh_of(one), machine).bytes for one in spelled.passes)
 
 
 def _spelled(answer: Answer, found: Found) -> _Spelled:
     """An assignment of an answer as explicit programs."""
     instance = answer.node.instance
     passes = tuple(filled.program for filled in capacity.filled(instance, found))
-    return _Spelled(passes, handed(instance, found))
+    return _Spelled(passes, instance.fabric, handed(instance, found))
 
 
-def _best(
-    candidates: list[_Spelled], chips: int, machine: Machine, minimize: Minimize, bound: float
-) -> Plan:
+def _best(candidates: list[_Spelled], chips: int, minimize: Minimize, bound: float) -> Plan:
     """Settles ties. Memory is the same for all renamings, so one of each mesh is priced."""
     memory: dict[tuple[int, ...], int] = {}
 
@@ -263,14 +270,14 @@ def _best(
         first, *_ = spelled.passes
         key = uneven(mesh_of(first))
         if key not in memory:
-            memory[key] = _memory(spelled, machine)
+            memory[key] = _memory(spelled)
         reading = tuple(map(_reading, spelled.passes))
         return memory[key], key, reading, _sizes(first)
 
     best = min(candidates, key=rank)
-    mesh = mesh_of(best.passes[0])
-    passes = tuple(Pass(one, mesh, machine, price(one, mesh, machine)) for one in best.passes)
-    return Plan(passes, chips, mesh, machine, minimize, bound, hand_overs=best.hand_overs)
+    fabric = best.fabric
+    passes = tuple(Pass(one, fabric, price(one, fabric)) for one in best.passes)
+    return Plan(passes, chips, fabric, minimize, bound, hand_overs=best.hand_overs)
 
 
 def _reading(program: Program) -> tuple[tuple[int, ...], ...]:

@@ -124,24 +124,21 @@ class Space:
         whole = float(prod(sizes[d] for d in self.dims))
         return np.asarray(whole / parts[self.lists].prod(axis=1))
 
-    def received(
-        self, sizes: Mapping[str, int], mesh: Mapping[str, int], large: bool = False
-    ) -> Floats:
-        """[edges], the elements that a chip receives: `collectives.received`, for all at once.
+    def moving(self, sizes: Mapping[str, int], mesh: Mapping[str, int]) -> Floats:
+        """[edges], the elements that a move is priced by: D of `collectives.RULES`, what a chip
+        holds on the larger side. For partial sums; a maximum has a subset of these edges.
 
-        `large` prices them as `collectives.received_large` does. For partial sums; a maximum has
-        a subset of these edges.
+        0 where nothing moves: slices, axes of one chip, permutes that leave the real axes.
         """
         edges, held = self.edges("sum"), self.held(sizes, mesh)
         group = np.array([prod(mesh[a] for a in self.names(m)) for m in range(1 << len(self.axes))])
-        chips = group[edges.axes].astype(float)
         elements = np.zeros(len(edges.source))
         for number, kind in enumerate(KINDS):
             rule, own = RULES[kind], edges.kinds == number
             side = edges.target if rule.side == "after" else edges.source
-            share = 1 - 1 / chips[own] if rule.shared and not large else chips[own] > 1
-            elements[own] = rule.factor * held[side[own]] * share
-        return np.where(self._idle(edges, mesh), 0.0, elements)
+            elements[own] = held[side[own]] * (rule.factor > 0)
+        still = (group[edges.axes] == 1) | self._idle(edges, mesh)
+        return np.where(still, 0.0, elements)
 
     def _idle(self, edges: Edges, mesh: Mapping[str, int]) -> NDArray[np.bool_]:
         """[edges], the permutes in which only axes of size 1 change places."""

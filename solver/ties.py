@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 import numpy as np
@@ -15,7 +15,7 @@ from layoutc.solver.kinds import axes_of
 from layoutc.solver.meshes import Mesh, pinned
 from layoutc.solver.plan import Plan
 from layoutc.solver.relations import Flags
-from layoutc.solver.search import Node, best, branches
+from layoutc.solver.search import best, branches
 from layoutc.solver.solve import solve
 from layoutc.solver.space import TOKENS
 
@@ -69,7 +69,7 @@ def _tokens(program: Program, plan: Plan) -> list[Tie]:
             value = node.instance.problem.parts[0].of[item.name]
             limits = node.limits.storing(root, _by_tokens(node.instance, root))
             try:
-                outcome = best([Node(node.instance, limits, 0.0)], asked)
+                outcome = best([replace(node, limits=limits)], asked)
             except Infeasible:
                 continue
             answer = outcome.answers[0]

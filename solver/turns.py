@@ -16,9 +16,10 @@ from math import prod
 
 from layoutc.dsl.program import Program
 from layoutc.solver.contenders import called
-from layoutc.solver.meshes import Mesh, meshes
+from layoutc.solver.meshes import Mesh
 from layoutc.solver.plan import Plan
 from layoutc.solver.price import Prices, price
+from layoutc.solver.sites import sites
 from layoutc.solver.unsolvable import Unsolvable
 
 Title = Callable[[Plan], str]
@@ -71,7 +72,9 @@ class Line:
         for often, one, two in self.phases:
             compute = _at(factor, one.compute.seconds, two.compute.seconds)
             memory = _at(factor, one.memory.seconds, two.memory.seconds)
-            moving = _at(factor, one.communication.seconds, two.communication.seconds) / bandwidth
+            still = _at(factor, one.communication.latency, two.communication.latency)
+            moving = _at(factor, one.communication.seconds, two.communication.seconds)
+            moving = still + (moving - still) / bandwidth
             if minimize == "time":
                 first += often * (max(compute, memory) + moving)
             else:
@@ -92,19 +95,19 @@ def lines(
     program: Program, plan: Plan, number: int, dim: str, title: Title = called
 ) -> Iterator[Line]:
     """A plan on each mesh on which it has the same name, the dim varied in one phase."""
-    for mesh in meshes(program.axes, plan.chips):
-        if title(replace(plan, mesh=mesh)) != title(plan):
+    for fabric in sites(program.axes, plan.chips, plan.machine):
+        if title(replace(plan, fabric=fabric)) != title(plan):
             continue
         passes = [one.program for one in plan.passes]
         phases = []
         try:
             for i, one in enumerate(passes):
-                now = price(one, mesh, plan.machine)
-                then = price(_doubled(one, dim), mesh, plan.machine) if dim and i == number else now
+                now = price(one, fabric)
+                then = price(_doubled(one, dim), fabric) if dim and i == number else now
                 phases.append((one.phase.weight, now, then))
         except ValueError:
             continue
-        yield Line(title(plan), tuple(phases), _divisor(passes[number], mesh, dim))
+        yield Line(title(plan), tuple(phases), _divisor(passes[number], dict(fabric.mesh), dim))
 
 
 def _doubled(program: Program, dim: str) -> Program:

@@ -6,8 +6,11 @@ from collections.abc import Iterable
 from math import gcd, prod
 
 from layoutc.dsl.printer import print_dim
-from layoutc.dsl.program import Program, Type
-from layoutc.solver.meshes import Mesh, meshes
+from layoutc.dsl.program import Axis, Program, Type
+from layoutc.solver.hardware.machine import Machine
+from layoutc.solver.hardware.tier import Slice, nearest, slices, spelled
+from layoutc.solver.meshes import Mesh, meshes, uneven
+from layoutc.solver.sites import sites
 
 REACH = 64
 """How far around the number of chips a better one is looked for."""
@@ -24,19 +27,50 @@ class Unsolvable(Exception):
         self.message, self.hint, self.name = message, hint, name
 
 
-def explain(program: Program, chips: int) -> Unsolvable:
+def no_place(program: Program, chips: int, machine: Machine) -> Unsolvable | None:
+    """Why a mesh of so many chips is not to be had on a machine; None if it is."""
+    if any(True for _ in sites(program.axes, chips, machine)):
+        return None
+    if not any(True for _ in meshes(program.axes, chips)):
+        return _no_mesh(program, chips)
+    found = list(slices(machine.tiers, chips))
+    if not found:
+        near = " or ".join(f"{n:,}" for n in nearest(machine.tiers, chips) if n)
+        return Unsolvable(f"{machine.name} has no slice of {chips:,} chips", f"take {near}")
+    return _not_whole(program, chips, machine, found)
+
+
+def _not_whole(program: Program, chips: int, machine: Machine, found: list[Slice]) -> Unsolvable:
+    """An axis of the mesh that would be a part of a physical one."""
+    sizes = " ".join(f"{a.name}={a.size}" for a in program.axes if a.size is not None)
+    shapes = ", ".join(map(spelled, found))
+    free = tuple(Axis(axis.name, None) for axis in program.axes)
+    near = min((dict(f.mesh) for f in sites(free, chips, machine)), key=uneven, default={})
+    takes = " ".join(f"{a}={n}" for a, n in near.items())
+    hints = [f"{takes} would do"] * bool(near) + ["--network flat takes any mesh"]
+    return Unsolvable(
+        f"the mesh {sizes} has no place on {machine.name}: of {chips:,} chips there is {shapes}, "
+        "and a mesh axis takes whole axes of it",
+        ", or ".join(hints),
+    )
+
+
+def explain(program: Program, chips: int, machine: Machine | None = None) -> Unsolvable:
     """The reason why no mesh of `chips` chips satisfies `program`."""
-    found = list(meshes(program.axes, chips))
+    found = [dict(f.mesh) for f in sites(program.axes, chips, machine)] if machine else []
+    found = found or list(meshes(program.axes, chips))
     if not found:
         return _no_mesh(program, chips)
     best, where = min(((_faults(program, mesh), mesh) for mesh in found), key=lambda f: len(f[0]))
     if not best:
-        return _nothing_divides(program, chips)
+        return _nothing_divides(program, chips, machine)
     name, message = best[0]
     shown = " ".join(f"{a}={s}" for a, s in where.items())
     near = f"on the mesh that comes nearest, {shown}: {message}"
     return Unsolvable(
-        f"no mesh of {chips} chips fits every layout; {near}", _repair(program, chips), name
+        f"no mesh of {chips} chips fits every layout; {near}",
+        _repair(program, chips, machine),
+        name,
     )
 
 
@@ -94,12 +128,17 @@ def _sizes(program: Program, dims: Iterable[str]) -> str:
     return " ".join(print_dim(d, program.dims[d], program.useful.get(d)) for d in dims)
 
 
-def _repair(program: Program, chips: int) -> str:
+def _repair(program: Program, chips: int, machine: Machine | None) -> str:
     """The nearest numbers of chips, below and above, on which what is written divides."""
-    below = next((n for n in range(chips - 1, max(0, chips - REACH), -1) if divides(program, n)), 0)
-    above = next((n for n in range(chips + 1, chips + REACH) if divides(program, n)), 0)
+    ways = range(chips - 1, max(0, chips - REACH), -1), range(chips + 1, chips + REACH)
+    below, above = (next((n for n in way if _able(program, n, machine)), 0) for way in ways)
     near = " or ".join(str(n) for n in (below, above) if n)
     return f"{near} chip{'' if near == '1' else 's'} would do" if near else ""
+
+
+def _able(program: Program, chips: int, machine: Machine | None) -> bool:
+    had = machine is None or any(True for _ in slices(machine.tiers, chips))
+    return had and divides(program, chips)
 
 
 def divides(program: Program, chips: int) -> bool:
@@ -107,10 +146,10 @@ def divides(program: Program, chips: int) -> bool:
     return any(not _faults(program, mesh) for mesh in meshes(program.axes, chips))
 
 
-def _nothing_divides(program: Program, chips: int) -> Unsolvable:
+def _nothing_divides(program: Program, chips: int, machine: Machine | None) -> Unsolvable:
     sizes = "; ".join(_sizes(one, one.dims) for one in program.passes)
     return Unsolvable(
         f"no mesh of {chips} chips has layouts that divide every dim ({sizes}) and satisfy every "
         "statement",
-        _repair(program, chips),
+        _repair(program, chips, machine),
     )

@@ -11,7 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from layoutc.solver.algebra import communication, expression, moved, speller, symbol
-from layoutc.solver.machine import load_machine
+from layoutc.solver.hardware.catalogue import load_machine
+from layoutc.solver.hardware.fabric import uniform
 from layoutc.solver.monomial import Cost, Monomial
 from layoutc.solver.price import price
 from layoutc.solver.spelling import Speller
@@ -128,7 +129,7 @@ def test_the_exact_formula_is_the_price(x: int, y: int, z: int) -> None:
     mesh = {"x": 2**x, "y": 2**y, "z": 2**z}
     found = program("dims  B=512 L=1 E=262144 F=1048576\nmesh  x y z\n" + FFN)
     values = {"B": 512, "L": 1, "E": 262144, "F": 1048576, "X": 2**x, "Y": 2**y, "Z": 2**z}
-    elements = price(found, mesh, load_machine()).communication.elements
+    elements = price(found, uniform(mesh, load_machine())).communication.elements
     assert communication(found, exact=True).exact(values) == elements
 
 

@@ -18,8 +18,8 @@ from layoutc.dsl.program import Define, Program
 from layoutc.solver.attention import attention
 from layoutc.solver.contenders import attention_of, called, contenders
 from layoutc.solver.describe import describe
+from layoutc.solver.hardware.catalogue import load_machine
 from layoutc.solver.holds import contexts
-from layoutc.solver.machine import load_machine
 from layoutc.solver.plan import Plan
 from layoutc.solver.solve import solve
 from layoutc.why import why

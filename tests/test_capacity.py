@@ -10,7 +10,8 @@ import pytest
 from texts import read
 
 from layoutc.dsl.program import Program
-from layoutc.solver.machine import Machine, load_machine
+from layoutc.solver.hardware.catalogue import load_machine
+from layoutc.solver.hardware.machine import Machine
 from layoutc.solver.plan import Plan
 from layoutc.solver.price import price
 from layoutc.solver.solve import solve
@@ -130,7 +131,7 @@ def test_the_phase_that_takes_most_counts() -> None:
     free, tight = (solve(read(phases), 16, machine(m)) for m in (1e12, 2.4e9))
     assert taken(tight) <= 2.4e9 < taken(free)
     for part in tight.passes:
-        assert price(part.program, tight.mesh, tight.machine).memory.bytes <= 2.4e9
+        assert price(part.program, tight.fabric).memory.bytes <= 2.4e9
     with pytest.raises(Unsolvable, match="the leanest layout found in prefill takes"):
         solve(read(phases), 2, machine(2.4e9))
 

@@ -12,7 +12,7 @@ import pytest
 from texts import read
 
 from layoutc.solver.asked import Minimize
-from layoutc.solver.machine import load_machine
+from layoutc.solver.hardware.catalogue import load_machine
 from layoutc.solver.plan import Plan
 from layoutc.solver.solve import solve
 

@@ -15,7 +15,8 @@ from texts import read
 from layoutc.cli import main
 from layoutc.dsl.program import Program
 from layoutc.solver.context import Context, context
-from layoutc.solver.machine import Machine, load_machine
+from layoutc.solver.hardware.catalogue import load_machine
+from layoutc.solver.hardware.machine import Machine
 from layoutc.solver.plan import Plan
 from layoutc.solver.solve import solve
 from layoutc.solver.unsolvable import Unsolvable

@@ -9,6 +9,7 @@ from typing import get_args
 import pytest
 from enumerate import Minimize, optimum
 from layouts import FAR, Layouts, all_shapes, legal_moves
+from machines import plain
 from rows import gives
 from versions import Versions
 
@@ -19,11 +20,11 @@ from layoutc.dsl.program import Program
 from layoutc.dsl.refusal import Held
 from layoutc.dsl.rules import infer
 from layoutc.dsl.shape import Shape
-from layoutc.solver.machine import Machine
+from layoutc.solver.hardware.machine import Machine
 
-ONE = Machine("one", 1.0, 1 << 30, 1.0, 1.0)
-QUICK = Machine("quick to compute", 1e12, 1 << 30, 1.0, 1.0)
-SLOW = Machine("slow to move", 1e12, 1 << 30, 1.0, 0.25)
+ONE = plain("one", 1.0, 1 << 30, 1.0, 1.0)
+QUICK = plain("quick to compute", 1e12, 1 << 30, 1.0, 1.0)
+SLOW = plain("slow to move", 1e12, 1 << 30, 1.0, 0.25)
 
 
 def program(text: str) -> Program:

@@ -14,8 +14,9 @@ from layoutc.dsl.program import Program
 from layoutc.solver.asked import Minimize
 from layoutc.solver.contenders import called, contenders, worth
 from layoutc.solver.describe import describe
+from layoutc.solver.hardware.catalogue import load_machine
+from layoutc.solver.hardware.fabric import uniform
 from layoutc.solver.holds import holds
-from layoutc.solver.machine import load_machine
 from layoutc.solver.meshes import meshes, pinned
 from layoutc.solver.plan import Plan
 from layoutc.solver.price import price
@@ -51,7 +52,7 @@ def best_called(program: Program, name: str, chips: int) -> float:
     priced = []
     for mesh in found:
         try:
-            priced.append(price(program, mesh, MACHINE).seconds)
+            priced.append(price(program, uniform(mesh, MACHINE)).seconds)
         except ValueError:
             continue
     return min(priced)
@@ -145,7 +146,7 @@ def test_a_matmul_that_fewer_chips_share() -> None:
 
 def test_weights_that_are_read_more_often() -> None:
     """With matmuls that take no time, it is the memory that decides."""
-    fast = replace(MACHINE, peak_flops=1e20)
+    fast = MACHINE.faster(peak=1e6)
     best, other = (solve(read(PRODUCT.format(axes)), 16, fast) for axes in ("_xy", "_y"))
     assert why(best, other).short == "each chip reads 4 times the weights from memory"
 
@@ -247,8 +248,15 @@ def test_a_slower_network_changes_the_layout() -> None:
     *_, network = holds(program, plan, contenders(program, plan, thorough=True).plans)
     for turn in (network.low, network.high):
         if turn is not None:
+            now = made.machine.network_bandwidth
             names = [
-                called(solve(program, made.chips, replace(made.machine, network_bandwidth=at)))
+                called(
+                    solve(
+                        program,
+                        made.chips,
+                        made.machine.faster(network=at / now),
+                    )
+                )
                 for at in (turn.before, turn.beyond)
             ]
             assert names == [called(plan), turn.name]
@@ -260,7 +268,7 @@ def test_a_slower_network_changes_the_layout() -> None:
 def test_as_a_document(compiled: Run) -> None:
     found = compiled(EXAMPLES / "ffn.layout", "--chips", "4", "--explain")
     assert found["complete"]
-    assert {"ties", "ruled_out", "undivided", "holds", "moves"} == set(found["explain"])
+    assert {"ties", "ruled_out", "undivided", "holds", "moves", "network"} == set(found["explain"])
     assert [h["what"] for h in found["explain"]["holds"]] == ["B", "network"]
     assert set(found["explain"]["moves"]) >= {"peak_flops", "memory_bandwidth", "chips"}
     assert all(a["seconds"] >= found["seconds"] * (1 - 1e-9) for a in found["alternatives"])

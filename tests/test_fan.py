@@ -6,6 +6,7 @@ from itertools import combinations
 
 import numpy as np
 import pytest
+from machines import elements_moved
 
 from layoutc.solver.fan import Fan
 from layoutc.solver.routes import Routes
@@ -18,7 +19,7 @@ RATE = 0.5
 
 def routes() -> Routes:
     edges = SPACE.edges("sum")
-    received = SPACE.received(SIZES, MESH)
+    received = elements_moved(SPACE, SIZES, MESH)
     return Routes.of(edges, (received, np.where(edges.kinds < 0, 0.0, 1.0)), valid())
 
 

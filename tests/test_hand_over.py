@@ -24,7 +24,8 @@ from layoutc.dsl.handing import HandOver, context
 from layoutc.dsl.program import Program
 from layoutc.loaded import loaded
 from layoutc.pipeline import WrongCall
-from layoutc.solver.machine import load_machine
+from layoutc.solver.hardware.catalogue import load_machine
+from layoutc.solver.hardware.fabric import uniform
 from layoutc.solver.plan import Plan
 from layoutc.verify import differences_of, document, report
 
@@ -265,7 +266,7 @@ def test_the_script_hands_over_at_small_sizes(tmp_path: Path) -> None:
 def plan_of(case: Case) -> Plan:
     passes = tuple(pass_of(program, case.mesh) for program in case.passes)
     return Plan(
-        passes, 8, dict(case.mesh), load_machine(), "time", 0.0, hand_overs=(case.hand_over,)
+        passes, 8, uniform(case.mesh, load_machine()), "time", 0.0, hand_overs=(case.hand_over,)
     )
 
 

@@ -7,12 +7,14 @@ from dataclasses import replace
 import pytest
 from checking import one, right, wrong
 from int8_programs import CUBE, GATHERED, HOLES, ODD, STACK, STATIONARY
+from machines import plain
 from texts import read
 
 from layoutc.dsl.printer import print_program
 from layoutc.dsl.scales import holders, scaled
 from layoutc.report import report
-from layoutc.solver.machine import Machine, load_machine
+from layoutc.solver.hardware.catalogue import load_machine
+from layoutc.solver.hardware.fabric import uniform
 from layoutc.solver.price import price
 from layoutc.solver.solve import solve
 from layoutc.solver.unsolvable import Unsolvable
@@ -120,25 +122,25 @@ def test_a_weight_is_followed_under_its_other_names() -> None:
 
 # What they cost.
 
-PLAIN = Machine("plain", 1.0, 1 << 30, 1.0, 1.0)
+PLAIN = plain("plain", 1.0, 1 << 30, 1.0, 1.0)
 """One of everything a second, so that seconds are counts."""
 
 
 def test_scales_are_stored_and_read_whole_on_every_chip() -> None:
-    memory = price(read(STATIONARY), CUBE, PLAIN).memory
+    memory = price(read(STATIONARY), uniform(CUBE, PLAIN)).memory
     assert memory.traffic_bytes == 2 * 24 * 48 // 8 + 4 * (48 + 24)
     assert memory.seconds == memory.traffic_bytes
     assert memory.bytes > memory.traffic_bytes
 
 
 def test_each_repetition_has_scales() -> None:
-    memory = price(read(STACK), CUBE, PLAIN).memory
+    memory = price(read(STACK), uniform(CUBE, PLAIN)).memory
     numbers, scales = 2 * 2 * 24 * 48 // 8, 4 * (2 * 48 + 24)
     assert memory.traffic_bytes == 3 * (numbers + scales + 4 * 24 // 2) + (24 // 2 + 4)
 
 
 def test_what_moves_is_int8_and_no_scale() -> None:
-    prices = price(read(GATHERED), CUBE, PLAIN)
+    prices = price(read(GATHERED), uniform(CUBE, PLAIN))
     assert prices.communication.elements == prices.communication.bytes == 2 * 24 * 48 * 7 // 8
 
 
@@ -148,10 +150,10 @@ def test_the_search_proves_what_is_priced(batch: int) -> None:
     program = read(HOLES)
     program = replace(program, dims={**program.dims, "B": batch})
     for network in (1e9, 1e15):
-        machine = replace(load_machine(), network_bandwidth=network)
+        machine = load_machine().faster(network=network / load_machine().network_bandwidth)
         plan = solve(program, 8, machine)
         assert plan.bound == pytest.approx(plan.value, rel=1e-9)
-        assert plan.only.prices == price(plan.only.program, plan.mesh, machine)
+        assert plan.only.prices == price(plan.only.program, plan.fabric)
 
 
 def test_scales_take_room() -> None:

@@ -18,7 +18,7 @@ from layoutc.codegen.body import arguments
 from layoutc.codegen.emit import emit
 from layoutc.dsl.program import Program
 from layoutc.dsl.scales import scaled
-from layoutc.solver.machine import load_machine
+from layoutc.solver.hardware.catalogue import load_machine
 from layoutc.solver.solve import solve
 
 

@@ -18,7 +18,8 @@ from variants import renamed, reordered
 from layoutc.dsl.printer import print_program
 from layoutc.dsl.program import Define, Program
 from layoutc.solver.asked import Minimize
-from layoutc.solver.machine import Machine, load_machine
+from layoutc.solver.hardware.catalogue import load_machine
+from layoutc.solver.hardware.machine import Machine
 from layoutc.solver.solve import objective, solve
 from layoutc.solver.unsolvable import Unsolvable
 

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from layoutc.solver.machine import BrokenMachine, UnknownMachine, catalogue, load_machine
+from layoutc.solver.hardware.catalogue import BrokenMachine, UnknownMachine, catalogue, load_machine
 
 MACHINE = """\
 name = "mine"

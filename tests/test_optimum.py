@@ -60,7 +60,7 @@ def assert_explicit(plan: Plan) -> None:
     """What was priced can be printed and read, and is the price of what is read."""
     again = program(print_program(plan.only.program))
     assert again.explicit
-    assert price(again, plan.mesh, plan.machine).seconds == plan.only.prices.seconds
+    assert price(again, plan.fabric).seconds == plan.only.prices.seconds
 
 
 def test_the_random_programs_reach_what_they_should() -> None:

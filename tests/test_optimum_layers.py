@@ -14,6 +14,7 @@ from itertools import pairwise
 import pytest
 from enumerate import Minimize, optimum, tables_of
 from enumerate_phases import handed_over, optimum_of_phases
+from machines import plain
 from small_layers import small_layer
 from small_programs import Small
 from steps import declared
@@ -26,7 +27,8 @@ from layoutc.dsl.shape import Shape
 from layoutc.solver import capacity
 from layoutc.solver.asked import Asked
 from layoutc.solver.eliminate import Infeasible
-from layoutc.solver.machine import Machine
+from layoutc.solver.hardware.fabric import uniform
+from layoutc.solver.hardware.machine import Machine
 from layoutc.solver.meshes import mesh_of
 from layoutc.solver.plan import Plan
 from layoutc.solver.price import price
@@ -93,7 +95,7 @@ def assert_explicit(plan: Plan) -> None:
     for one in plan.passes:
         again = read(print_program(one.program))
         assert again.explicit
-        assert price(again.passes[0], plan.mesh, plan.machine) == one.prices
+        assert price(again.passes[0], plan.fabric) == one.prices
         itself = solve(again, plan.chips, plan.machine, plan.minimize)
         assert print_program(itself.only.program) == print_program(one.program)
 
@@ -117,7 +119,7 @@ ALIKE = {
 
 @pytest.mark.parametrize("text", ALIKE.values(), ids=ALIKE.keys())
 def test_nothing_is_lost(text: str) -> None:
-    machine = Machine("plain", 1.0, 1 << 30, 1.0, 1.0)
+    machine = plain("plain", 1.0, 1 << 30, 1.0, 1.0)
     best = optimum(read(HEAD + text), 2, machine, "communication")
     plan = solved(Small(HEAD + text, 2, machine), "communication")
     assert plan
@@ -150,7 +152,7 @@ def assert_weighed(answer: Answer, machine: Machine) -> None:
     handed = handed_over(passes, mesh, machine, map(caches, passes))
     more = (handed / passes[0].phase.weight, 0.0)
     for alone, times, moving in zip(passes, answer.found.times, more, strict=False):
-        prices = price(alone, mesh, machine)
+        prices = price(alone, uniform(mesh, machine))
         assert prices.compute.seconds == pytest.approx(times.compute)
         assert prices.memory.seconds == pytest.approx(times.memory)
         assert prices.communication.seconds + moving == pytest.approx(times.communication)
@@ -218,6 +220,6 @@ r = rename[M -> E](cn)
 output cn, r
 """.replace("M=16", "M=8")
     )
-    memory = price(program, {"x": 1}, small_layer(0).machine).memory
+    memory = price(program, uniform({"x": 1}, small_layer(0).machine)).memory
     assert memory.peak == ("k",)
     assert (memory.traffic_bytes, memory.bytes) == (2 * 4 * 8, 2 * 2 * 4 * 8)

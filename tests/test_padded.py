@@ -16,7 +16,9 @@ from layoutc.dsl.formatter import format_file
 from layoutc.dsl.parse import parse
 from layoutc.dsl.printer import print_program
 from layoutc.dsl.program import Program
-from layoutc.solver.machine import DEFAULT, load_machine
+from layoutc.solver.hardware.catalogue import load_machine
+from layoutc.solver.hardware.fabric import uniform
+from layoutc.solver.hardware.machine import DEFAULT
 from layoutc.solver.price import price
 
 # What is refused, and what is read.
@@ -122,8 +124,8 @@ def test_prices_count_the_padding_and_useful_work_does_not() -> None:
     split = "dims B=4 E=8 H={}\nmesh x y\ninput x : BE\nweight w : EH_x\nh = x * w\noutput h\n"
     split = split.replace("h = x", "h : BH_x = x")
     machine, mesh = load_machine(DEFAULT), {"x": 4, "y": 2}
-    with_padding = price(read(split.format("48 padded 64")), mesh, machine)
-    without = price(read(split.format("64")), mesh, machine)
+    with_padding = price(read(split.format("48 padded 64")), uniform(mesh, machine))
+    without = price(read(split.format("64")), uniform(mesh, machine))
     assert with_padding.memory == without.memory
     assert with_padding.compute.flops == without.compute.flops == 2 * 4 * 8 * 64 // 4
     # The chips along y all do the same.

@@ -9,7 +9,7 @@ from texts import read
 
 from layoutc.dsl.program import Program
 from layoutc.solver.asked import Asked
-from layoutc.solver.machine import load_machine
+from layoutc.solver.hardware.catalogue import load_machine
 from layoutc.solver.padding import paddings
 from layoutc.solver.solve import padded, solve
 from layoutc.solver.unsolvable import Unsolvable

@@ -14,6 +14,7 @@ import jax
 import numpy as np
 import pytest
 from checking import one, right, wrong
+from machines import plain
 
 import layoutc
 from layoutc.cli import main
@@ -25,7 +26,7 @@ from layoutc.dsl.parse import parse, parse_shape
 from layoutc.dsl.phases import unknown_phases
 from layoutc.dsl.printer import print_program
 from layoutc.dsl.program import Declare, Phase, Program
-from layoutc.solver.machine import Machine, load_machine
+from layoutc.solver.hardware.machine import Machine
 from layoutc.solver.plan import Plan
 from layoutc.solver.solve import solve
 from layoutc.solver.unsolvable import Unsolvable
@@ -54,7 +55,7 @@ def ffn(mesh: str = "x y", batch: int = 24) -> Program:
 
 def slow(bandwidth: float = 2e11) -> Machine:
     """So few operations a second, and so slow a network, that small sizes are worth a thought."""
-    return replace(load_machine(), peak_flops=1e12, network_bandwidth=bandwidth)
+    return plain("slow", 1e12, 1 << 35, 1200e9, bandwidth)
 
 
 # The checker.

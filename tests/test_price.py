@@ -1,11 +1,14 @@
 """Prices of explicit programs, against figures worked out by hand."""
 
 import pytest
+from machines import plain
 
 from layoutc.dsl.check import check
 from layoutc.dsl.parse import parse
 from layoutc.dsl.program import Program
-from layoutc.solver.machine import Machine, load_machine
+from layoutc.solver.hardware.catalogue import load_machine
+from layoutc.solver.hardware.fabric import uniform
+from layoutc.solver.hardware.machine import Machine
 from layoutc.solver.price import Prices, price
 
 E, F = 18_432, 73_728
@@ -24,7 +27,7 @@ p  : BLE_x(partialsum-yz) = g1 * w_out
 y  : BLE_xyz              = reduce-scatter(yz) p
 output y -> x
 """
-PLAIN = Machine("plain", 1.0, 1 << 30, 1.0, 1.0)
+PLAIN = plain("plain", 1.0, 1 << 30, 1.0, 1.0)
 """One of everything a second, so that seconds are counts."""
 
 
@@ -35,7 +38,7 @@ def program(text: str) -> Program:
 
 
 def priced(text: str, machine: Machine = PLAIN, **mesh: int) -> Prices:
-    return price(program(text), mesh, machine)
+    return price(program(text), uniform(mesh, machine))
 
 
 def test_the_2d_layout_of_the_paper_on_64_chips() -> None:

@@ -14,7 +14,7 @@ from layoutc.solver.chips import Meeting, curve
 from layoutc.solver.contender import Sweep
 from layoutc.solver.crossing import crossing
 from layoutc.solver.formula import communication
-from layoutc.solver.machine import load_machine
+from layoutc.solver.hardware.catalogue import load_machine
 from layoutc.solver.monomial import Cost, Monomial
 from layoutc.solver.regimes import regimes
 from layoutc.solver.solve import solve

@@ -14,13 +14,14 @@ from math import inf, prod
 import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
+from machines import elements_moved
 from reshard import missing, partial
 from texts import read
 
 from layoutc.dsl.operation import Move
 from layoutc.dsl.parse import parse_shape
 from layoutc.dsl.shape import Shape
-from layoutc.solver.machine import load_machine
+from layoutc.solver.hardware.catalogue import load_machine
 from layoutc.solver.plan import Plan
 from layoutc.solver.routes import Routes
 from layoutc.solver.solve import solve
@@ -56,7 +57,7 @@ class Moves:
 
     @property
     def routes(self) -> Routes:
-        received = self.space.received(self.sizes, self.mesh)
+        received = elements_moved(self.space, self.sizes, self.mesh)
         valid = self.space.divides(self.through or self.sizes, self.mesh)
         return Routes.of(self.space.edges("sum"), (received,), valid)
 

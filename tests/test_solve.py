@@ -5,7 +5,7 @@ import pytest
 from layoutc.dsl.check import check
 from layoutc.dsl.parse import parse
 from layoutc.dsl.program import Program
-from layoutc.solver.machine import load_machine
+from layoutc.solver.hardware.catalogue import load_machine
 from layoutc.solver.meshes import factorisations, interchangeable, meshes
 from layoutc.solver.plan import Plan
 from layoutc.solver.solve import solve

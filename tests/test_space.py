@@ -4,6 +4,7 @@ import random
 from math import comb, perm
 
 import pytest
+from machines import elements_moved
 
 from layoutc.dsl.operation import Arithmetic, Product
 from layoutc.dsl.rules import Held, infer
@@ -47,7 +48,7 @@ def test_a_dim_that_stays_whole() -> None:
 
 
 def test_every_edge_is_a_statement_and_has_its_price(space: Space) -> None:
-    edges, prices = space.edges("sum"), space.received(SIZES, MESH)
+    edges, prices = space.edges("sum"), elements_moved(space, SIZES, MESH)
     chosen = random.Random(0).sample(range(len(edges.source)), 700)
     for edge in (e for e in chosen if edges.kinds[e] >= 0):
         before, after = (space.shape(int(n[edge])) for n in (edges.source, edges.target))
@@ -132,7 +133,7 @@ def test_routes_are_the_cheapest_ways(space: Space) -> None:
     """Against Floyd and Warshall's three loops; the way is as long as it says."""
     small = Space(tuple("ABC"), ("x", "y"))
     sizes, mesh = {"A": 8, "B": 8, "C": 8}, {"x": 4, "y": 2}
-    edges, prices = small.edges("sum"), small.received(sizes, mesh)
+    edges, prices = small.edges("sum"), elements_moved(small, sizes, mesh)
     valid = small.divides(sizes, mesh)
     found = Routes.of(edges, (prices,), valid)
     count = len(small)
@@ -155,7 +156,7 @@ def test_two_all_to_alls_rather_than_two_gathers() -> None:
     space = Space(tuple("ABC"), ("x", "y"))
     sizes, mesh = {"A": 8, "B": 8, "C": 8}, {"x": 4, "y": 2}
     edges = space.edges("sum")
-    found = Routes.of(edges, (space.received(sizes, mesh),), space.divides(sizes, mesh))
+    found = Routes.of(edges, (elements_moved(space, sizes, mesh),), space.divides(sizes, mesh))
     where = {str(space.shape(i)): i for i in range(len(space))}
     start, end = where["A_yBC_x"], where["AB_xyC"]
     assert found.cost(start, end)[0] == 1.25 * 512 / 8

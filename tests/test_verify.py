@@ -18,7 +18,8 @@ from layoutc.cli import main
 from layoutc.codegen.emit import emit
 from layoutc.codegen.verify.verdict import verify
 from layoutc.dsl.program import Program
-from layoutc.solver.machine import DEFAULT, load_machine
+from layoutc.solver.hardware.catalogue import load_machine
+from layoutc.solver.hardware.machine import DEFAULT
 from layoutc.solver.plan import Plan
 from layoutc.solver.solve import solve
 from layoutc.verify import differences_of

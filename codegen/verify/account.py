@@ -17,7 +17,7 @@ from layoutc.codegen.run import load
 from layoutc.dsl.operation import Cast
 from layoutc.dsl.program import DTYPES, Declare, Define, Dtype, Item, Program, Repeat
 from layoutc.solver.plan import Pass
-from layoutc.solver.price import price
+from layoutc.solver.price import held_in
 
 CLOSE = 0.25
 """How far above what was predicted XLA's peak may be, as a share."""
@@ -75,7 +75,7 @@ def account(plan: Pass, built: build.Built) -> Memory:
     return Memory(
         predicted_stored=plan.prices.memory.traffic_bytes,
         stored=built.usage.arguments - sum(_bytes(d, plan) for d in inputs),
-        predicted_peak=price(_masking(wide), plan.mesh, plan.machine).memory.bytes,
+        predicted_peak=held_in(_masking(wide), plan.mesh, plan.machine).bytes,
         peak=peak - sum(besides),
         aside=besides,
         widened=wide != plan.program,

@@ -34,7 +34,7 @@ from versions import Versions
 
 from layoutc.dsl.program import DTYPES, Program
 from layoutc.dsl.shape import Shape
-from layoutc.solver.machine import Machine
+from layoutc.solver.hardware.machine import Machine
 
 Minimize = Literal["time", "communication"]
 Label = tuple[int, int, int]

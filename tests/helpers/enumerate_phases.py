@@ -19,7 +19,7 @@ from steps import declared
 
 from layoutc.dsl.program import DTYPES, Program
 from layoutc.dsl.shape import Shape
-from layoutc.solver.machine import Machine
+from layoutc.solver.hardware.machine import Machine
 
 Value = tuple[float, float]
 """What is minimised, compared in order."""

@@ -12,13 +12,13 @@ from dataclasses import dataclass, field
 from itertools import count
 from random import Random
 
+from machines import plain
 from small_programs import Small, Writer, live
 from steps import declared
 
 from layoutc.dsl.check import check
 from layoutc.dsl.parse import parse
 from layoutc.dsl.program import Program
-from layoutc.solver.machine import Machine
 
 CHIPS = {1: (2, 3, 4), 2: (4, 4, 6)}
 LIVE = {1: 4, 2: 3}
@@ -71,7 +71,7 @@ class _Layers(Writer):
             self.layer()
         self.join()
         peak, network = random.choice((2.0, 4.0, 8.0)), random.choice((0.5, 1.0, 2.0, 4.0))
-        return Small(self.text(), self.chips, Machine("small", peak, 1 << 30, 1.0, network))
+        return Small(self.text(), self.chips, plain("small", peak, 1 << 30, 1.0, network))
 
     def start(self) -> None:
         self.sizes = {d: self.size() for d in "BEFM"}

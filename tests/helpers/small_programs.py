@@ -14,11 +14,13 @@ from itertools import count, permutations
 from math import gcd
 from random import Random
 
+from machines import plain
+
 from layoutc.dsl.check import check
 from layoutc.dsl.operation import Hold, operands
 from layoutc.dsl.parse import parse
 from layoutc.dsl.program import Declare, Define, Program
-from layoutc.solver.machine import Machine
+from layoutc.solver.hardware.machine import Machine
 
 HIDDEN = "EFGH"
 CHIPS = {1: (2, 3, 4, 5, 6, 8), 2: (2, 3, 4, 4, 6, 8), 3: (8, 8, 8, 12)}
@@ -115,7 +117,7 @@ class Writer:
                 self.between()
         self.join()
         peak, network = random.choice((2.0, 4.0, 8.0, 16.0)), random.choice((0.5, 1.0, 2.0, 4.0))
-        machine = Machine("small", peak, 1 << 30, 1.0, network)
+        machine = plain("small", peak, 1 << 30, 1.0, network)
         return Small(self.text(), self.chips, machine)
 
     def start(self) -> None:

@@ -7,7 +7,9 @@ from collections.abc import Mapping
 from layoutc.codegen.emit import emit
 from layoutc.codegen.verify.verdict import Refused, Verdict, verify
 from layoutc.dsl.program import Program
-from layoutc.solver.machine import DEFAULT, load_machine
+from layoutc.solver.hardware.catalogue import load_machine
+from layoutc.solver.hardware.fabric import uniform
+from layoutc.solver.hardware.machine import DEFAULT
 from layoutc.solver.plan import Pass
 from layoutc.solver.price import price
 from layoutc.verify import differences_of
@@ -16,7 +18,8 @@ from layoutc.verify import differences_of
 def pass_of(program: Program, mesh: Mapping[str, int]) -> Pass:
     """An explicit program on a mesh, as if it had been chosen."""
     machine = load_machine(DEFAULT)
-    return Pass(program, dict(mesh), machine, price(program, mesh, machine))
+    fabric = uniform(mesh, machine)
+    return Pass(program, fabric, price(program, fabric))
 
 
 def verdict(program: Program, mesh: Mapping[str, int], source: str | None = None) -> Verdict:
