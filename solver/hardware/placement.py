@@ -68,30 +68,37 @@ class _Line:
     shaped: bool
     divisible: bool
 
+    def like(self, other: _Line) -> bool:
+        """Whether the two could change places."""
+        return (self.tier, self.length, self.ring) == (other.tier, other.length, other.ring)
+
 
 def placements(tiers: Sequence[Tier], one: Slice, axes: tuple[Axis, ...]) -> Iterator[Placement]:
-    """Every way to lay axes on a slice, sizes that are given kept."""
+    """Every way to lay axes on a slice, sizes that are given kept; of those that differ in which of
+    two physical axes alike is which, one."""
     lines = list(_lines(tiers, one))
+    cuts = [list(_cuts(line, tuple(axis.name for axis in axes))) for line in lines]
     sizes = {axis.name: axis.size for axis in axes}
     taken: dict[str, int] = dict.fromkeys(sizes, 1)
 
-    def laid(number: int, parts: dict[str, Parts]) -> Iterator[Placement]:
+    def laid(number: int, first: int, parts: dict[str, Parts]) -> Iterator[Placement]:
         if number < 0:
             if all(size in (None, taken[axis]) for axis, size in sizes.items()):
-                yield Placement(one, dict(parts))
+                yield Placement(one, parts)
             return
-        for cut in _cuts(lines[number], tuple(sizes)):
+        for index, cut in enumerate(cuts[number][first:], first):
             if any((sizes[a] or 0) % (taken[a] * part.size) for a, part in cut.items()):
                 continue
             for axis, part in cut.items():
                 taken[axis] *= part.size
             more = {axis: (*own, cut[axis]) if axis in cut else own for axis, own in parts.items()}
-            yield from laid(number - 1, more)
+            alike = number > 0 and lines[number].like(lines[number - 1])
+            yield from laid(number - 1, index if alike else 0, more)
             for axis, part in cut.items():
                 taken[axis] //= part.size
 
     # From the outermost in, so that parts come to stand in order.
-    yield from laid(len(lines) - 1, dict.fromkeys(sizes, ()))
+    yield from laid(len(lines) - 1, 0, dict.fromkeys(sizes, ()))
 
 
 def _lines(tiers: Sequence[Tier], one: Slice) -> Iterator[_Line]:

@@ -16,7 +16,7 @@ from layoutc.dsl.program import Dtype
 from layoutc.solver.hardware.machine import Figure, Machine
 from layoutc.solver.hardware.places import Path, Places
 from layoutc.solver.hardware.shapes import Shape, Shapes
-from layoutc.solver.hardware.tier import TOPOLOGIES, Tier, Wraparound
+from layoutc.solver.hardware.tier import TOPOLOGIES, Tier, Topology, Wraparound
 
 CHIP = ("memory_bytes", "memory_bandwidth")
 EFFICIENCIES = ("matmul_efficiency", "memory_efficiency")
@@ -119,11 +119,7 @@ class _Reader:
 
     def tier(self, path: Path, table: Mapping[str, Any]) -> Tier:
         self.known(path, table, TIER, "a tier")
-        topology: Any = table.get("topology")
-        if topology not in TOPOLOGIES:
-            listed = ", ".join(TOPOLOGIES)
-            self.wrong((*path, "topology"), f"the topologies are {listed}", 'topology = "torus"')
-            topology = "flat"
+        topology = self.topology((*path, "topology"), table.get("topology"))
         name = self.text((*path, "name"), table, required='name = "NVLink"')
         axes = self.whole((*path, "axes"), table.get("axes", 1), 1)
         shaped = topology in ("torus", "line")
@@ -143,6 +139,13 @@ class _Reader:
             self.shapes((*path, "shapes"), table, axes),
             self.wraparound((*path, "wraparound"), table),
         )  # fmt: skip
+
+    def topology(self, path: Path, value: Any) -> Topology:
+        found = next((topology for topology in TOPOLOGIES if topology == value), None)
+        if found is None:
+            listed = ", ".join(TOPOLOGIES)
+            self.wrong(path, f"the topologies are {listed}", 'topology = "torus"')
+        return found or "flat"
 
     def shapes(self, path: Path, table: Mapping[str, Any], axes: int) -> Shapes:
         if "shapes" not in table:

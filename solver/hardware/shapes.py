@@ -33,15 +33,11 @@ class Shapes:
     @property
     def most(self) -> int:
         """The most chips there are of it; 0 where there is no end."""
-        listed = max(map(prod, self.listed), default=0)
-        ends = [n for n in (self.chips, prod(self.longest) if self.longest else 0) if n]
-        if self.multiple == 0:
-            return listed
-        return max(listed, min(ends)) if ends else 0
+        return _most(self)
 
     @property
     def whole(self) -> tuple[Shape, ...]:
-        """The shapes in which all of it is taken, as of an inner tier where an outer is used."""
+        """The shapes in which all is taken, as an inner tier is where an outer one is used."""
         return self.of(self.most) if self.most else ()
 
     def has(self, shape: Shape) -> bool:
@@ -53,6 +49,19 @@ class Shapes:
         longest = sorted(self.longest) or shape
         short = all(a <= b for a, b in zip(shape, longest, strict=True))
         return short and (not self.chips or prod(shape) <= self.chips)
+
+
+@cache
+def _most(shapes: Shapes) -> int:
+    listed, multiple = max(map(prod, shapes.listed), default=0), shapes.multiple
+    if not multiple:
+        return listed
+    longest = prod(size // multiple * multiple for size in shapes.longest)
+    ends = [n for n in (shapes.chips, longest if shapes.longest else 0) if n]
+    if not ends:
+        return listed if shapes.longest else 0
+    step = multiple**shapes.axes
+    return next((n for n in range(min(ends) // step * step, listed, -step) if shapes.of(n)), listed)
 
 
 @cache

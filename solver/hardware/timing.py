@@ -5,14 +5,17 @@ of an all-gather, what it takes of a reduce-scatter; what a chip holds, of an al
 permute), and a number of hops. A run is K chips in a row along one physical axis, closed to a ring
 or not. The rules:
 
-- all-gather and reduce-scatter bring D·(K-1)/K. On a ring that runs both ways each direction
-  brings half of it, in ⌊K/2⌋ hops; on a line the chips at its ends have one link, so that it takes
-  twice as long, in K-1 hops, and so does a ring that runs one way. Over several runs at once the
-  bandwidths add, and so do the hops. Through a switch, log2 K rounds, each to a chip twice as far,
-  do (Bruck et al. 1997; Thakur et al. 2005).
+- all-gather and reduce-scatter bring D·(K-1)/K. On a ring that runs both ways each direction brings
+  half of it, in ⌊K/2⌋ hops; on a line the chips at its ends have one link, so that it takes twice
+  as long, in K-1 hops, and so does a ring that runs one way. Over several runs at once the
+  bandwidths add, and so do the hops: each part of the data goes along them in another order.
+  Through a switch, log2 K rounds, each to a chip twice as far, do (Bruck et al. 1997; Thakur et al.
+  2005).
 - an all-to-all takes as long as its busiest link: on a ring of even K, K·D/8 bytes, of odd K
   (K²-1)·D/8K, on a line twice as much. Over several runs the slowest of them counts.
-- a permute brings D. On a torus its blocks travel as far as those of an all-to-all.
+- a permute brings D. On a torus it takes what two all-to-alls take, which can do any permute, by
+  way of chips in between (Valiant 1982). Halfway round a ring, and across the middle of a line,
+  shortest paths take exactly that; elsewhere they may take less, or more.
 
 Chips that are `stride` apart share their links with as many other groups that do the same at the
 same time: everything takes `stride` times as long, and so many times as many hops.
@@ -22,7 +25,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from math import ceil, log2, prod
+from math import prod
 
 from layoutc.dsl.operation import MoveKind
 from layoutc.solver.hardware.tier import Tier
@@ -66,7 +69,7 @@ class Stage:
     def hops(self, kind: MoveKind) -> int:
         """How many hops follow one another."""
         if not self.tier.shaped:
-            return 1 if kind in ("all-to-all", "permute") else ceil(log2(self.chips))
+            return 1 if kind in ("all-to-all", "permute") else (self.chips - 1).bit_length()
         return sum(run.stride * self._steps(run) for run in self.runs)
 
     def _steps(self, run: Run) -> int:
@@ -89,9 +92,10 @@ class Stage:
 
 
 def gathered(stages: Sequence[Stage], large: bool) -> float:
-    """Seconds a byte of an all-gather or a reduce-scatter: what is inside has the larger part."""
+    """Seconds a byte of an all-gather or a reduce-scatter: the fastest stage, as a rule the
+    innermost, has the largest part, and each other one only what is left by those before it."""
     seconds, share = 0.0, 1.0
-    for stage in stages:
+    for stage in sorted(stages, key=lambda stage: -stage.received):
         own = share if large else share * (1 - 1 / stage.chips)
         seconds += own / stage.received
         share /= stage.chips
@@ -109,10 +113,7 @@ def exchanged(stages: Sequence[Stage]) -> float:
 
 def permuted(stages: Sequence[Stage]) -> float:
     """Seconds a byte of a permute, through the slowest of what it goes through."""
-    rates = (
-        max(stage.crossing() if stage.tier.shaped else 0.0, 1 / stage.received) for stage in stages
-    )
-    return max(rates)
+    return max(2 * s.crossing() if s.tier.shaped else 1 / s.received for s in stages)
 
 
 def rate(kind: MoveKind, stages: Sequence[Stage], large: bool = False) -> float:
