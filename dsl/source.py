@@ -11,7 +11,7 @@ LARGEST_FILE = 2**20
 def decode(data: bytes) -> str | Diagnostic:
     """The text of a file, or why it is none. A byte order mark is dropped."""
     if len(data) > LARGEST_FILE:
-        return Diagnostic("the file is too large: a .layout file has at most 1 MiB", START)
+        return Diagnostic("the file is too large: at most 1 MiB is read", START)
     try:
         text = data.decode("utf-8-sig")
     except UnicodeDecodeError as error:

@@ -13,8 +13,8 @@ from layoutc.document import Document
 from layoutc.dsl.operation import Move
 from layoutc.dsl.printer import print_statement
 from layoutc.dsl.program import Define
-from layoutc.report import Rows, table
 from layoutc.solver.units import chips, mesh, size
+from layoutc.table import Rows, table
 
 if TYPE_CHECKING:
     from layoutc.codegen.against.automatic import Automatic

@@ -54,6 +54,7 @@ def main(argv: list[str] | None = None) -> int:
         "regimes": _regimes,
         "diff": _diff,
         "verify": _verify,
+        "hardware": _hardware,
     }
     try:
         return commands[chosen.command](chosen)
@@ -292,6 +293,22 @@ def _against(
         for said in verify.differences(own):
             show(f"layoutc's own program differs: {said}\n", sys.stdout)
     return int(not all(one.automatic.same for one in found.values()))
+
+
+def _hardware(chosen: argparse.Namespace) -> int:
+    """The catalogue, or one machine of it or of a file."""
+    from layoutc import hardware
+    from layoutc.solver.hardware.catalogue import catalogue
+
+    names = [chosen.name] if chosen.name else catalogue()
+    machines = [machine_called(name) for name in names]
+    if chosen.json:
+        made = hardware.document(machines[0]) if chosen.name else hardware.documents(machines)
+        sys.stdout.write(document.dumped(made))
+    else:
+        # Not by `show`, which would colour TPU and ICI as if they were layouts.
+        sys.stdout.write(hardware.report(machines[0]) if chosen.name else hardware.listed(machines))
+    return 0
 
 
 def _ranging(source: Source, chosen: argparse.Namespace) -> Program:

@@ -6,7 +6,6 @@ from layoutc.derive import time
 from layoutc.document import Document
 from layoutc.dsl.program import Program
 from layoutc.pipeline import Source, refusals
-from layoutc.report import Rows, table
 from layoutc.solver.algebra import BANDWIDTH, CHIPS
 from layoutc.solver.comparison import Comparison, Difference, compare
 from layoutc.solver.meshes import meshes
@@ -15,6 +14,7 @@ from layoutc.solver.spelling import Speller, Style
 from layoutc.solver.surd import Surd
 from layoutc.solver.switch import Zero
 from layoutc.solver.unsolvable import explain
+from layoutc.table import Rows, table
 
 Explicit = tuple[Source, Program]
 """A program without holes, and where it was read."""

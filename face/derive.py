@@ -9,7 +9,6 @@ from layoutc.dsl.operation import Move
 from layoutc.dsl.printer import print_statement
 from layoutc.dsl.program import Program
 from layoutc.pipeline import Source, refusals
-from layoutc.report import Rows, table
 from layoutc.solver import units
 from layoutc.solver.algebra import BANDWIDTH, speller, symbols
 from layoutc.solver.derivation import Derivation, OnChips, derive, unsized
@@ -19,6 +18,7 @@ from layoutc.solver.minimum import Least, Minimum, NoClosedForm, Size, holds
 from layoutc.solver.monomial import Cost
 from layoutc.solver.spelling import Speller, Style
 from layoutc.solver.surd import Sum, Surd
+from layoutc.table import Rows, table
 
 IN_A_LINE = 3
 """How many of the meshes that tie stand in a line."""

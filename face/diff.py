@@ -8,11 +8,11 @@ from dataclasses import dataclass
 from layoutc.document import Document
 from layoutc.dsl.printer import print_statement
 from layoutc.pipeline import WrongCall
-from layoutc.report import Rows, table
 from layoutc.solver.alignment import Pair, aligned
 from layoutc.solver.plan import Pass, Plan
 from layoutc.solver.price import StatementPrice
 from layoutc.solver.units import chips, duration, mesh, size
+from layoutc.table import Rows, table
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,7 +9,6 @@ from math import gcd
 from layoutc import network
 from layoutc.alternatives import communication, listed
 from layoutc.dsl.program import Program
-from layoutc.report import Rows, table
 from layoutc.solver import units
 from layoutc.solver.asked import Asked
 from layoutc.solver.contenders import Contenders, called
@@ -32,6 +31,7 @@ from layoutc.solver.solve import padded
 from layoutc.solver.ties import Tie, ties
 from layoutc.solver.turns import Range, Turn
 from layoutc.solver.units import duration, mesh, size
+from layoutc.table import Rows, table
 from layoutc.why import why
 
 Document = dict[str, object]

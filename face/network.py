@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from layoutc.report import Rows, table
 from layoutc.solver.contenders import called
 from layoutc.solver.decided import Decided
 from layoutc.solver.hardware.placement import told
 from layoutc.solver.plan import Plan
 from layoutc.solver.units import duration, mesh, size
+from layoutc.table import Rows, table
 
 Document = dict[str, object]
 

@@ -13,8 +13,8 @@ from layoutc.solver.units import duration, size
 
 if TYPE_CHECKING:
     from layoutc.costs import Costs
-    from layoutc.report import Rows
     from layoutc.solver.plan import Pass, Plan
+    from layoutc.table import Rows
 
 STYLE = """\
 .layoutc table { border-collapse: collapse; margin: 0.6em 0; color: inherit; }

@@ -36,6 +36,7 @@ def parser() -> argparse.ArgumentParser:
     _regimes(_command(commands, "regimes", "which layout wins where, as one size grows"))
     _diff(_command(commands, "diff", "two explicit programs side by side"))
     _verify(_command(commands, "verify", "is what was predicted what XLA makes of it, and right?"))
+    _hardware(_command(commands, "hardware", "the machines there are; of one, every figure"))
     return top
 
 
@@ -149,6 +150,10 @@ def _verify(command: argparse.ArgumentParser) -> None:
     command.add_argument("--minimize", choices=("time", "communication"), default="time")
     _machine(command)
     _sizes(command)
+
+
+def _hardware(command: argparse.ArgumentParser) -> None:
+    command.add_argument("name", nargs="?", metavar="NAME-OR-FILE", help="all without it")
 
 
 class Over(NamedTuple):

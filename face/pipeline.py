@@ -163,17 +163,21 @@ def machine_called(
     asked. `chips` is how many are used.
 
     Raises:
-        WrongCall: there is no such machine, or no such slice of it.
+        WrongCall: there is none of that name, no such file, or no such slice of it.
+        WrongFile: the file does not describe a machine.
     """
-    from layoutc.solver.hardware.catalogue import MachineError, load_machine
+    from layoutc.solver.hardware.catalogue import BrokenMachine, UnknownMachine, load_machine
 
     try:
         machine = load_machine(name)
         if network == "flat":
             return machine.flattened(chips)
         return machine.only(slice) if slice else machine
-    except (MachineError, ValueError) as error:
+    except (UnknownMachine, ValueError) as error:
         raise WrongCall(str(error)) from None
+    except BrokenMachine as broken:
+        source = Source(broken.name, broken.text, File(broken.name, (), ()))
+        raise WrongFile(source, broken.errors) from None
 
 
 @contextmanager

@@ -11,12 +11,12 @@ from fractions import Fraction
 from layoutc.document import Document
 from layoutc.pipeline import Source, refusals
 from layoutc.progress import watched
-from layoutc.report import Rows, table
 from layoutc.solver import units
 from layoutc.solver.contender import CHIPS, Contender, Sweep, itemsize
 from layoutc.solver.formula import communication, spelled
 from layoutc.solver.regimes import Regime, Regimes, Switch, regimes
 from layoutc.solver.units import size
+from layoutc.table import Rows, table
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,8 +17,7 @@ from layoutc.solver.plan import Pass, Plan
 from layoutc.solver.price import Prices
 from layoutc.solver.stored import stored
 from layoutc.solver.units import chips, duration, mesh, size
-
-Rows = list[list[str]]
+from layoutc.table import Rows, table
 
 
 def report(
@@ -85,25 +84,6 @@ def phase(part: Pass) -> str:
 def _listed(part: Pass) -> list[str]:
     listed = table(statements(part), right=(3, 4), gap=(2, 1, 1, 3, 3, 2))
     return [table(tensors(part), right=(3,)), listed]
-
-
-def table(rows: Rows, right: Sequence[int] = (), gap: Sequence[int] = ()) -> str:
-    """Rows as aligned columns, indented; those in `right` end alike, `gap` are the spaces before.
-
-    A row of one cell runs across all columns.
-    """
-    width = max(len(row) for row in rows)
-    full = [[*row, *[""] * (width - len(row))] for row in rows if len(row) > 1]
-    widths = [max(len(cell) for cell in column) for column in zip(*full, strict=True)]
-    gaps = [*gap, *[2] * (width - len(gap))]
-    lines = []
-    for row in rows:
-        cells = (
-            " " * g + (cell.rjust(w) if i in right else cell.ljust(w))
-            for i, (cell, w, g) in enumerate(zip(row, widths, gaps, strict=False))
-        )
-        lines.append(("".join(cells) if len(row) > 1 else f"  {row[0]}").rstrip())
-    return "\n".join(lines)
 
 
 def tensors(plan: Pass) -> Rows:

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 from layoutc.document import Document
 from layoutc.dsl.printer import print_statement
-from layoutc.report import Rows, table
 from layoutc.solver.units import chips, mesh, size
+from layoutc.table import Rows, table
 
 if TYPE_CHECKING:
     from layoutc.codegen.verify.account import Memory

@@ -5,12 +5,23 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 BYTES = ((1e12, "TB"), (1e9, "GB"), (1e6, "MB"), (1e3, "kB"), (1.0, "B"))
+FLOPS = ((1e15, "PFLOP/s"), (1e12, "TFLOP/s"), (1e9, "GFLOP/s"), (1e6, "MFLOP/s"), (1.0, "FLOP/s"))
 SECONDS = ((1.0, "s"), (1e-3, "ms"), (1e-6, "µs"), (1e-9, "ns"))
 
 
 def size(count: float) -> str:
     """Bytes: 295 kB, 42.5 MB."""
     return _scaled(count, BYTES)
+
+
+def rate(bytes_: float) -> str:
+    """Bytes a second: 45 GB/s, 1.20 TB/s."""
+    return f"{size(bytes_)}/s"
+
+
+def flops(count: float) -> str:
+    """FLOP a second: 275 TFLOP/s."""
+    return _scaled(count, FLOPS)
 
 
 def duration(seconds: float) -> str:

@@ -163,7 +163,7 @@ def test_files_that_are_too_large() -> None:
     [
         (b"\xff\xfe\x00", "this is not text: byte 1 is not UTF-8"),
         (b"dims \0 B", "this is not text: it has NUL characters"),
-        (b" " * (LARGEST_FILE + 1), "the file is too large: a .layout file has at most 1 MiB"),
+        (b" " * (LARGEST_FILE + 1), "the file is too large: at most 1 MiB is read"),
     ],
 )
 def test_bytes_that_are_no_file(data: bytes, message: str) -> None:

@@ -18,15 +18,11 @@ class MachineError(Exception):
 
 
 class UnknownMachine(MachineError):
-    """No machine of the catalogue has this name, or no file is at this path.
+    """No machine of the catalogue has this name, or no file can be read at this path."""
 
-    `nearest` is the name that was probably meant, "" if none is near.
-    """
-
-    def __init__(self, name: str, nearest: str = "") -> None:
-        self.name, self.nearest = name, nearest
-        meant = f"; did you mean {nearest}?" if nearest else ""
-        super().__init__(f"there is no machine called {name}{meant}")
+    def __init__(self, name: str, why: str) -> None:
+        self.name = name
+        super().__init__(why)
 
 
 class BrokenMachine(MachineError):
@@ -61,14 +57,17 @@ def _text(name: str) -> str:
         try:
             data = Path(name).read_bytes()
         except OSError as error:
-            raise UnknownMachine(name) from error
+            why = (error.strerror or str(error)).lower()
+            raise UnknownMachine(name, f"can't read the machine {name}: {why}") from error
         text = decode(data)
         if isinstance(text, Diagnostic):
             raise BrokenMachine(name, "", [text])
         return text
     known = catalogue()
     if name not in known:
-        raise UnknownMachine(name, next(iter(get_close_matches(name, known, 1)), ""))
+        near = get_close_matches(name, known, 1)
+        hint = f"did you mean {near[0]}?" if near else f"there are {', '.join(known)}"
+        raise UnknownMachine(name, f"there is no machine called {name}; {hint}")
     return (files("layoutc.solver") / "machines" / f"{name}.toml").read_text(encoding="utf-8")
 
 

@@ -16,7 +16,7 @@ DEFAULT = "tpu-v4-flat"
 
 @dataclass(frozen=True, slots=True)
 class Figure:
-    """One number of a machine's file: what it is of ("tier.ICI.bandwidth"), its unit, where it is
+    """One number of a machine's file: what it is of ("ICI.bandwidth"), its unit, where it is
     from, and what it was fitted on and how well, "" for what was read or measured."""
 
     name: str

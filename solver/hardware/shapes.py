@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cache
 from math import prod
 
@@ -17,7 +17,8 @@ class Shapes:
     `multiple` (0: none beside the listed), at most `chips` in all (0: no end), no more along each
     axis than `longest` says (a size for each axis, which may be taken in any order; empty: no end).
 
-    Sizes stand in ascending order: a shape that is turned is the same machine.
+    Sizes stand in ascending order: a shape that is turned is the same machine. `source` is where
+    all that is from.
     """
 
     axes: int = 1
@@ -25,6 +26,7 @@ class Shapes:
     multiple: int = 1
     chips: int = 0
     longest: Shape = ()
+    source: str = field(default="", compare=False)
 
     def of(self, chips: int) -> tuple[Shape, ...]:
         """The shapes of so many chips, the most even first."""

@@ -17,10 +17,11 @@ TOPOLOGIES: tuple[Topology, ...] = ("flat", "torus", "line", "switch")
 @dataclass(frozen=True, slots=True)
 class Wraparound:
     """Which axes of a torus are closed to rings: those whose size is a multiple of `multiple` (0:
-    none). Where they wrap `together`, all are, or none."""
+    none). Where they wrap `together`, all are, or none. `source` is where that is from."""
 
     multiple: int = 1
     together: bool = False
+    source: str = field(default="", compare=False)
 
     def of(self, shape: Shape) -> tuple[bool, ...]:
         """For each axis, whether it is a ring."""
