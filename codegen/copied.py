@@ -13,8 +13,8 @@ ALWAYS = ("arguments", "running", "hosts")
 """The files of which every module has all."""
 
 STANDARD = frozenset(
-    {"argparse", "collections", "functools", "math", "os", "statistics", "sys", "time", "typing"}
-    | {"zlib"}
+    {"argparse", "collections", "functools", "itertools", "math", "os", "statistics", "sys"}
+    | {"time", "typing", "zlib"}
 )
 """What stands in the first group of imports."""
 
@@ -25,9 +25,11 @@ def texts() -> dict[str, dict[str, str]]:
     return {path.stem: _definitions(path) for path in sorted(FOLDER.glob("*.py"))}
 
 
-def text(name: str) -> str:
-    """The text of the definition called `name`, whatever file it is in."""
-    return next(found[name] for found in texts().values() if name in found)
+def text(name: str, file: str = "") -> str:
+    """The text of the definition called `name`: that of `file` where it has one, else of the first
+    file that does."""
+    found = texts().get(file, {})
+    return found[name] if name in found else next(f[name] for f in texts().values() if name in f)
 
 
 def always() -> list[str]:

@@ -17,6 +17,7 @@ from layoutc.codegen.handing import Handing
 from layoutc.codegen.layouts import AxisNames
 from layoutc.codegen.names import function_name, identifier
 from layoutc.codegen.padding import padded
+from layoutc.codegen.places import Places
 from layoutc.codegen.tables import Passes, spec
 from layoutc.codegen.tree import Call, Expr, Literal, Name, Tuple
 from layoutc.dsl.handing import HandOver
@@ -74,11 +75,13 @@ def emit(
     program: Program | Sequence[Program],
     mesh: Mapping[str, int],
     hand_overs: Sequence[HandOver] = (),
+    places: Places | None = None,
 ) -> str:
     """The module's text, of a program or of one for each phase. `mesh` has each axis' size.
 
     The programs are explicit, all their dims have sizes, and their weights are held alike. Where
-    caches are not, or have other sizes, `hand_overs` bring them from one phase to another.
+    caches are not, or have other sizes, `hand_overs` bring them from one phase to another. With
+    `places` the devices are put in order, so that each axis lies where it was priced.
 
     Raises:
         ValueError: if a hole or a size is left, or a cache is handed over in a layout that can't
@@ -97,6 +100,7 @@ def emit(
     helpers = dict.fromkeys(part for helper in called for part in HELPERS[helper])
     sections = [
         "\n".join(tables.tables(passes, mesh, axes, hand_overs)),
+        *_placing(places, axes),
         copied.text("Tensor"),
         "\n".join(tables.arguments(passes[0])) + "\n\n" + copied.text("ABSTRACT_MESH"),
         *map(copied.text, helpers),
@@ -104,7 +108,7 @@ def emit(
         copied.text("Phase"),
         "\n".join(tables.phases(passes)),
         *_handing_over(handings),
-        *(_wrapped(n, passes, handings) for n in (*_of_scales(passes), *copied.always())),
+        *(_fixed(name, passes, handings, places) for name in _names(passes, places)),
         TAIL,
     ]
     text = "\n\n\n".join(sections)
@@ -175,9 +179,24 @@ def _handing_over(handings: Sequence[Handing]) -> Iterator[str]:
         yield from map(copied.text, ("with_hand_overs", "handed_over", "numbered", "put"))
 
 
-def _of_scales(passes: Passes) -> list[str]:
-    """What is copied where there are int8 weights."""
-    return list(copied.texts()["scales"]) if scaled(passes[0]) else []
+def _placing(places: Places | None, axes: AxisNames) -> Iterator[str]:
+    """What a module has beside where its mesh has a place."""
+    if places:
+        yield copied.text("Run")
+        yield "\n".join(places.tables(axes))
+
+
+ORDER = "order"
+"""The file of what puts devices in order; its `make_mesh` stands in for the plain one."""
+
+
+def _names(passes: Passes, places: Places | None) -> Iterator[str]:
+    """The fixed definitions after the program: those of int8 weights and of a mesh with a place
+    where there are any, and those that every module has."""
+    if scaled(passes[0]):
+        yield from copied.texts()["scales"]
+    for name in copied.always():
+        yield from copied.texts()[ORDER] if places and name == "make_mesh" else (name,)
 
 
 WITH_PADDING = {
@@ -188,11 +207,13 @@ WITH_PADDING = {
 """Where dims are padded, what makes arguments puts zeros there, and counts what is used."""
 
 
-def _wrapped(name: str, passes: Passes, handings: Sequence[Handing]) -> str:
-    """The fixed text of a definition, decorated where padding, int8 or hand-overs ask for it."""
-    text = copied.text(name)
+def _fixed(name: str, passes: Passes, handings: Sequence[Handing], places: Places | None) -> str:
+    """The fixed text of a definition, decorated where something asks for it."""
+    text = copied.text(name, ORDER if places else "")
     if name in WITH_PADDING and padded(passes[0]):
         return f"@{WITH_PADDING[name]}\n{text}"
     if name == "argument" and scaled(passes[0]):
         return f"@with_scales\n{text}"
+    if name == "start" and places:
+        return f"@with_places\n{text}"
     return f"@with_hand_overs\n{text}" if name == "main" and handings else text

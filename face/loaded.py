@@ -167,14 +167,18 @@ def loaded(
 ) -> Loaded:
     """A phase of the emitted text on `devices`, JAX's own if None.
 
-    Raises `WrongCall` if they are too few.
+    Raises `WrongCall` if they are too few, or do not lie as the mesh was planned to.
     """
     module = _module(source, identifier(name))
     present = module.jax.devices() if devices is None else devices
     need = prod(module.MESH.values())
     if len(present) < need:
         raise WrongCall(_too_few(name, need, present))
-    return Loaded(name, phase, module, module.make_mesh(devices), returned)
+    try:
+        mesh = module.make_mesh(devices)
+    except ValueError as refusal:
+        raise WrongCall(f"{name}: {refusal}") from None
+    return Loaded(name, phase, module, mesh, returned)
 
 
 @lru_cache(maxsize=64)

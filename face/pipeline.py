@@ -195,10 +195,12 @@ def refusals(source: Source) -> Iterator[None]:
 def emitted(plan: Plan) -> str:
     """The plan as the text of a Python module. Raises `WrongCall` if there is no mesh to run on."""
     from layoutc.codegen.emit import emit
+    from layoutc.codegen.places import Places
 
     if not plan.mesh:
         raise WrongCall(f"{plan.name} has no mesh to run on; give it one:  mesh x")
-    return emit([one.program for one in plan.passes], plan.mesh, plan.hand_overs)
+    programs, places = [one.program for one in plan.passes], Places.of(plan.fabric)
+    return emit(programs, plan.mesh, plan.hand_overs, places)
 
 
 def verified(plan: Plan, run: bool = True) -> dict[str, Verdict | Refused]:
@@ -209,6 +211,7 @@ def verified(plan: Plan, run: bool = True) -> dict[str, Verdict | Refused]:
         WrongCall: there are too many chips to simulate.
     """
     from layoutc.codegen.names import function_name
+    from layoutc.codegen.places import Places
     from layoutc.codegen.verify.handing import Module, verify_hand_over
     from layoutc.codegen.verify.verdict import MOST_DEVICES, Refused, TooManyChips, verify
 
@@ -222,7 +225,7 @@ def verified(plan: Plan, run: bool = True) -> dict[str, Verdict | Refused]:
         return verify(part, source, function_name(part.program, programs), run)
 
     source, programs = emitted(plan), tuple(part.program for part in plan.passes)
-    made = Module(programs, plan.mesh, plan.hand_overs)
+    made = Module(programs, plan.mesh, plan.hand_overs, Places.of(plan.fabric))
     try:
         return {part.phase: found(partial(phase, part)) for part in plan.passes} | {
             str(one): found(partial(verify_hand_over, made, number, source, run))

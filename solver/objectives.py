@@ -16,6 +16,7 @@ import numpy as np
 from layoutc.solver import capacity
 from layoutc.solver.assignment import Found, Limits, Shares, Times, Weights
 from layoutc.solver.eliminate import TOLERANCE, Infeasible
+from layoutc.solver.hardware.fabric import InHalves
 from layoutc.solver.instance import Instance
 from layoutc.solver.price import price
 from layoutc.solver.problem import Step
@@ -110,29 +111,42 @@ class ByOverlap:
 
     A pass takes at least the longest of its compute, memory and communication, and so at least any
     average of them. What runs under what is known only of a program that is spelled out, so the
-    best of the assignments met is taken, and may lie above what is proven.
+    best of the assignments met is taken, and may lie above what is proven. Among those met are the
+    best without overlap, and the best of what has reduce-scatters and all-gathers in place of
+    all-reduces.
     """
 
-    AVERAGES = (
-        Weights(1.0, 0.0, 0.0), Weights(0.0, 1.0, 0.0), Weights(0.0, 0.0, 1.0),
-        Weights(1.0, 0.0, 1.0), Weights(0.0, 1.0, 1.0), Weights(0.5, 0.5, 1.0),
-        Weights(1.0, 0.0, 0.25), Weights(0.0, 1.0, 0.25),
-    )  # fmt: skip
-    """Weights that are tried; what is proven is their sum over the sum of the weights."""
+    ALONE = Weights(1.0, 0.0, 0.0), Weights(0.0, 1.0, 0.0), Weights(0.0, 0.0, 1.0)
+    TOGETHER = Weights(1.0, 0.0, 1.0), Weights(0.0, 1.0, 1.0)
 
     def __call__(self, instance: Instance, limits: Limits, ceiling: float) -> Relaxed:
-        bound, best = 0.0, np.inf
-        kept: tuple[Shares, Found] | None = None
-        for weights in self.AVERAGES:
+        bound, met = 0.0, list[tuple[float, Shares, Found]]()
+        for weights in (*self.ALONE, *self.TOGETHER):
             shares = alike(instance, weights)
             whole = weights.compute + weights.memory + weights.communication
             found = instance.solve(shares, limits, ceiling=whole * ceiling)
             bound = max(bound, weighed(instance, found, shares) / whole)
-            value = seconds(instance, found)
-            if value < best:
-                best, kept = value, (shares, found)
-        assert kept is not None
-        return Relaxed(bound, best, *kept, last=True)
+            met.append((seconds(instance, found), shares, found))
+        if instance.fabric.latent:
+            met += self._in_halves(instance, limits)
+        value, shares, found = min(met, key=lambda one: one[0])
+        return Relaxed(bound, value, shares, found, last=True)
+
+    def _in_halves(
+        self, instance: Instance, limits: Limits
+    ) -> Iterator[tuple[float, Shares, Found]]:
+        """Assignments in which an all-reduce is not worth its one start."""
+        halved = in_halves(instance)
+        for weights in self.TOGETHER:
+            shares = alike(instance, weights)
+            found = instance.repriced(halved.solve(shares, limits))
+            yield seconds(instance, found), shares, found
+
+
+def in_halves(instance: Instance) -> Instance:
+    """The same problem where an all-reduce is no better than its two halves."""
+    fabric = InHalves(instance.fabric)
+    return Instance(instance.problem, fabric, instance.large, instance, instance.alike)
 
 
 def _weights(share: float) -> Weights:

@@ -37,6 +37,7 @@ from layoutc.solver.objectives import (
     Relax,
     Relaxed,
     by_communication,
+    in_halves,
     least_work,
     seconds,
     weighed,
@@ -122,6 +123,10 @@ def tidied(answer: Answer) -> Found:
     tidy = instance.solve(answer.weights, limits, tidy=True, ceiling=least)
     if _as_good(instance, tidy, answer):
         return tidy
+    if instance.machine.overlap:
+        halved = in_halves(instance)
+        tidy = instance.repriced(halved.solve(answer.weights, limits, tidy=True))
+        return tidy if _as_good(instance, tidy, answer) else answer.found
     same = alike(instance, limits, answer.found)
     return instance.solve(answer.weights, same, tidy=True, ceiling=least)
 

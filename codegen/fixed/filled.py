@@ -13,6 +13,21 @@ from jax.sharding import PartitionSpec as P
 MESH = {"x": 1}
 
 
+class Run(NamedTuple):
+    """Chips in a row along a physical axis of the machine."""
+
+    links: str
+    axis: int
+    chips: int
+    apart: int = 1  # how far along the axis it is from one to the next
+
+
+SLICE: dict[str, tuple[int, ...]] = {"links": (1,)}
+
+
+PLACES: dict[str, tuple[Run, ...]] = {"x": ()}
+
+
 DTYPE: Any = jnp.float32
 
 

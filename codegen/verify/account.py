@@ -13,6 +13,7 @@ from layoutc.codegen.compiled.memory import Aside, aside
 from layoutc.codegen.emit import emit
 from layoutc.codegen.names import identifier
 from layoutc.codegen.padding import masks
+from layoutc.codegen.places import Places
 from layoutc.codegen.run import load
 from layoutc.dsl.operation import Cast
 from layoutc.dsl.program import DTYPES, Declare, Define, Dtype, Item, Program, Repeat
@@ -71,7 +72,8 @@ def account(plan: Pass, built: build.Built) -> Memory:
     wide = widened(plan.program) if built.platform == "cpu" else plan.program
     kinds = [d.kind for d in body.arguments(plan.program)]
     donated = tuple(i for i, kind in enumerate(kinds) if kind != "weight")
-    peak, besides = _peak(emit(wide, plan.mesh), identifier(wide.name), donated, built.platform)
+    text = emit(wide, plan.mesh, places=Places.of(plan.fabric))
+    peak, besides = _peak(text, identifier(wide.name), donated, built.platform)
     return Memory(
         predicted_stored=plan.prices.memory.traffic_bytes,
         stored=built.usage.arguments - sum(_bytes(d, plan) for d in inputs),

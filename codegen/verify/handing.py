@@ -16,6 +16,7 @@ from layoutc.codegen.compiled import build
 from layoutc.codegen.compiled.memory import aside
 from layoutc.codegen.emit import emit
 from layoutc.codegen.handing import function_names, stacked
+from layoutc.codegen.places import Places
 from layoutc.codegen.run import load
 from layoutc.codegen.verify.account import Memory, widened
 from layoutc.codegen.verify.expected import Expected, expected
@@ -38,10 +39,11 @@ class Module:
     passes: tuple[Program, ...]
     mesh: Mapping[str, int]
     hand_overs: tuple[HandOver, ...]
+    places: Places | None = None
 
     @property
     def text(self) -> str:
-        return emit(self.passes, self.mesh, self.hand_overs)
+        return emit(self.passes, self.mesh, self.hand_overs, self.places)
 
     @property
     def wide(self) -> Module:

@@ -60,12 +60,8 @@ class Fabric:
         stages = self.stages(axes)
         if not stages or kind == "slice":
             return STILL
-        start = timing.latency(kind, stages)
-        if kind == "all-reduce" and self.machine.overlap:
-            # What runs inside matmuls are its two halves, each with a start of its own.
-            start = 2 * timing.latency("all-gather", stages)
         rate, large = (timing.rate(kind, stages, large) for large in (False, True))
-        return Rate(start, rate, large)
+        return Rate(timing.latency(kind, stages), rate, large)
 
     def stages(self, axes: Iterable[str]) -> list[Stage]:
         """What a collective over the axes goes through, the innermost first."""
@@ -97,6 +93,11 @@ class Fabric:
         """What a chip receives over the axes in bytes/s, for large K; infinite for one chip."""
         large = self.rate("all-gather", axes).large
         return 1 / large if large else float("inf")
+
+    @property
+    def latent(self) -> bool:
+        """Whether collectives have to start, or to go hop by hop."""
+        return any(tier.start or tier.hop for tier in self.machine.tiers)
 
     @cached_property
     def fastest(self) -> float:
@@ -170,6 +171,25 @@ class Cheapest(Fabric):
             min(r.per_byte for r in rates),
             min(r.large for r in rates),
         )
+
+
+class InHalves(Fabric):
+    """A fabric on which an all-reduce is no better than its two halves, a reduce-scatter and an
+    all-gather, each with a start of its own: those can run inside matmuls."""
+
+    HAIR = 1 + 1e-6
+    """By so much it is worse, that the halves be taken."""
+
+    def __init__(self, fabric: Fabric) -> None:
+        super().__init__(fabric.machine, fabric.mesh, fabric.placement)
+        self.whole = fabric
+
+    def _rate(self, kind: MoveKind, axes: frozenset[str]) -> Rate:
+        found = self.whole.rate(kind, axes)
+        if kind != "all-reduce":
+            return found
+        half = self.whole.rate("all-gather", axes)
+        return Rate(2 * half.start * self.HAIR, found.per_byte, found.large)
 
 
 def _runs(parts: list[Part]) -> Iterator[Run]:
