@@ -55,6 +55,7 @@ def main(argv: list[str] | None = None) -> int:
         "diff": _diff,
         "verify": _verify,
         "hardware": _hardware,
+        "calibrate": _calibrate,
     }
     try:
         return commands[chosen.command](chosen)
@@ -300,6 +301,8 @@ def _hardware(chosen: argparse.Namespace) -> int:
     from layoutc import hardware
     from layoutc.solver.hardware.catalogue import catalogue
 
+    if chosen.check:
+        return _check_machine(chosen)
     names = [chosen.name] if chosen.name else catalogue()
     machines = [machine_called(name) for name in names]
     if chosen.json:
@@ -308,6 +311,45 @@ def _hardware(chosen: argparse.Namespace) -> int:
     else:
         # Not by `show`, which would colour TPU and ICI as if they were layouts.
         sys.stdout.write(hardware.report(machines[0]) if chosen.name else hardware.listed(machines))
+    return 0
+
+
+def _check_machine(chosen: argparse.Namespace) -> int:
+    """How far a machine's file is off on the devices at hand."""
+    from layoutc import checking
+
+    if not chosen.name:
+        raise WrongCall("--check: of which machine? layoutc hardware NAME --check")
+    found = checking.check(machine_called(chosen.name))
+    if chosen.json:
+        sys.stdout.write(document.dumped(checking.document(found)))
+    else:
+        show(checking.report(found), sys.stdout)
+    return 0
+
+
+def _calibrate(chosen: argparse.Namespace) -> int:
+    """Writes a machine's file; 130 where somebody stopped it, and how to go on."""
+    from layoutc import calibrate
+    from layoutc.codegen.measure.record import Stopped
+
+    if not chosen.output.endswith(".toml"):
+        raise WrongCall(f"-o {chosen.output}: a machine's file ends in .toml")
+    try:
+        if chosen.timings:
+            found = calibrate.read(chosen.timings, chosen.output)
+        else:
+            found = calibrate.measured(chosen.output, chosen.samples, chosen.most)
+    except Stopped as stopped:
+        kept = f"{stopped.done} of {stopped.total} points are kept"
+        print(f"\nstopped: {kept}; the same command goes on from there", file=sys.stderr)
+        return 130
+    _write(chosen.output, found.machine)
+    if chosen.json:
+        sys.stdout.write(document.dumped(calibrate.document(found, chosen.output)))
+        return 0
+    show(calibrate.report(found), sys.stdout)
+    print(f"\nwrote {chosen.output}; use it: --hardware {chosen.output}")
     return 0
 
 

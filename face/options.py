@@ -37,6 +37,7 @@ def parser() -> argparse.ArgumentParser:
     _diff(_command(commands, "diff", "two explicit programs side by side"))
     _verify(_command(commands, "verify", "is what was predicted what XLA makes of it, and right?"))
     _hardware(_command(commands, "hardware", "the machines there are; of one, every figure"))
+    _calibrate(_command(commands, "calibrate", "measure this machine, and write its file"))
     return top
 
 
@@ -154,6 +155,26 @@ def _verify(command: argparse.ArgumentParser) -> None:
 
 def _hardware(command: argparse.ArgumentParser) -> None:
     command.add_argument("name", nargs="?", metavar="NAME-OR-FILE", help="all without it")
+    command.add_argument(
+        "--check", action="store_true", help="time a handful on the devices at hand beside the file"
+    )
+
+
+def _calibrate(command: argparse.ArgumentParser) -> None:
+    command.add_argument(
+        "-o", "--output", required=True, metavar="FILE.toml",
+        help="the machine's file; timings are kept beside it, in FILE.csv, and taken up again",
+    )  # fmt: skip
+    command.add_argument(
+        "--from", dest="timings", metavar="FILE.csv", help="fit these timings, and measure nothing"
+    )
+    command.add_argument(
+        "--samples", type=_count, default=5, metavar="N",
+        help="how often each point is timed; the median counts",
+    )  # fmt: skip
+    command.add_argument(
+        "--most", type=_bytes, metavar="64MiB", help="the largest message, for one chip"
+    )
 
 
 class Over(NamedTuple):
@@ -185,6 +206,14 @@ def _count(text: str) -> int:
     if re.fullmatch(r"[0-9]{1,19}", text) and 1 <= int(text) <= MOST_CHIPS:
         return int(text)
     raise argparse.ArgumentTypeError(f"{text!r} is not a whole number from 1 to {MOST_CHIPS:,}")
+
+
+def _bytes(text: str) -> int:
+    found = re.fullmatch(r"([0-9]{1,15})(|KiB|MiB|GiB)", text)
+    powers = {"": 0, "KiB": 10, "MiB": 20, "GiB": 30}
+    if found and int(found[1]) << powers[found[2]] >= 2**12:
+        return int(found[1]) << powers[found[2]]
+    raise argparse.ArgumentTypeError(f"{text!r}: write it like 64MiB, at least 4KiB")
 
 
 def _share(text: str) -> float:

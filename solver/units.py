@@ -6,6 +6,7 @@ from collections.abc import Mapping
 
 BYTES = ((1e12, "TB"), (1e9, "GB"), (1e6, "MB"), (1e3, "kB"), (1.0, "B"))
 FLOPS = ((1e15, "PFLOP/s"), (1e12, "TFLOP/s"), (1e9, "GFLOP/s"), (1e6, "MFLOP/s"), (1.0, "FLOP/s"))
+OPERATIONS = ((1e12, "TFLOP"), (1e9, "GFLOP"), (1e6, "MFLOP"), (1e3, "kFLOP"), (1.0, "FLOP"))
 SECONDS = ((1.0, "s"), (1e-3, "ms"), (1e-6, "µs"), (1e-9, "ns"))
 
 
@@ -22,6 +23,11 @@ def rate(bytes_: float) -> str:
 def flops(count: float) -> str:
     """FLOP a second: 275 TFLOP/s."""
     return _scaled(count, FLOPS)
+
+
+def operations(count: float) -> str:
+    """Operations of a matmul: 43.5 GFLOP."""
+    return _scaled(count, OPERATIONS)
 
 
 def duration(seconds: float) -> str:

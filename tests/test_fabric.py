@@ -9,7 +9,7 @@ from math import prod
 
 import pytest
 from fabrics import AXES, fabrics, machine, machines, tiers
-from hypothesis import given, settings
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from layoutc.dsl.operation import MoveKind
@@ -114,8 +114,11 @@ def test_an_all_reduce_is_a_reduce_scatter_and_an_all_gather(fabric: Fabric) -> 
 @few
 @given(fabrics())
 def test_all_axes_at_once_are_never_slower_than_one_after_the_other(fabric: Fabric) -> None:
-    """In whichever order: of what is gathered last, all comes in."""
+    """In whichever order: of what is gathered last, all comes in. So it is where what is inside is
+    no slower than what is outside."""
     for first, last in (("x", "y"), ("y", "x"), ("xy", "z"), ("z", "xy")):
+        speeds = [stage.received for stage in fabric.stages(first + last)]
+        assume(speeds == sorted(speeds, reverse=True))
         before, after = fabric.rate("all-gather", first), fabric.rate("all-gather", last)
         share = 1 / prod(fabric.mesh[a] for a in last)
         together = fabric.rate("all-gather", first + last)

@@ -1,4 +1,4 @@
-"""Programs on real machines, end to end: what the network decides, and what of a mistake is said."""
+"""Programs on real machines, end to end: what the network decides, and what is said of mistakes."""
 
 from collections.abc import Callable
 from pathlib import Path

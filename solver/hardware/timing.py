@@ -92,10 +92,10 @@ class Stage:
 
 
 def gathered(stages: Sequence[Stage], large: bool) -> float:
-    """Seconds a byte of an all-gather or a reduce-scatter: the fastest stage, as a rule the
-    innermost, has the largest part, and each other one only what is left by those before it."""
+    """Seconds a byte of an all-gather or a reduce-scatter: what is inside, as a rule the fastest,
+    has the largest part, and each stage outside only its chips' shares of the data."""
     seconds, share = 0.0, 1.0
-    for stage in sorted(stages, key=lambda stage: -stage.received):
+    for stage in stages:
         own = share if large else share * (1 - 1 / stage.chips)
         seconds += own / stage.received
         share /= stage.chips
