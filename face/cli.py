@@ -199,7 +199,7 @@ def _derive(chosen: argparse.Namespace) -> int:
 
     source, program = _explicit(chosen.file, chosen)
     chips = _chips_if_known(program, chosen)
-    found = derive.derived(source, program, chips)
+    found = derive.derived(source, program, _machine(chosen, chips or 0), chips)
     if chosen.json:
         sys.stdout.write(document.dumped(derive.document(found)))
     elif chosen.latex:
@@ -210,14 +210,36 @@ def _derive(chosen: argparse.Namespace) -> int:
 
 
 def _compare(chosen: argparse.Namespace) -> int:
+    first, second = (_explicit(path, chosen) for path in chosen.files)
+    chips = _chips_if_known(first[1], chosen)
+    machine = _machine(chosen, chips or 0)
+    if not (machine.uniform and machine.prompt):
+        return _contest(chosen, first, second, chips, machine)
     from layoutc import compare
 
-    first, second = (_explicit(path, chosen) for path in chosen.files)
     found = compare.compared(first, second, chosen.chips)
     if chosen.json:
         sys.stdout.write(document.dumped(compare.document(found)))
     else:
         show(compare.report(found, _style()), sys.stdout)
+    return 0
+
+
+def _contest(
+    chosen: argparse.Namespace,
+    first: tuple[Source, Program],
+    second: tuple[Source, Program],
+    chips: int | None,
+    machine: Machine,
+) -> int:
+    """The two programs where they lie best on the machine."""
+    from layoutc import contest
+
+    found = contest.contested(first, second, chips, machine)
+    if chosen.json:
+        sys.stdout.write(document.dumped(contest.document(found)))
+    else:
+        show(contest.report(found, _style()), sys.stdout)
     return 0
 
 

@@ -1,4 +1,7 @@
-"""What `compare` says of two explicit programs: the difference, and where they change places."""
+"""What `compare` says of two explicit programs: the difference, and where they change places.
+
+On a machine where it matters where axes lie, or that takes time to start: `layoutc.contest`.
+"""
 
 from __future__ import annotations
 
@@ -6,13 +9,14 @@ from layoutc.derive import time
 from layoutc.document import Document
 from layoutc.dsl.program import Program
 from layoutc.pipeline import Source, refusals
-from layoutc.solver.algebra import BANDWIDTH, CHIPS
+from layoutc.solver.algebra import CHIPS
 from layoutc.solver.comparison import Comparison, Difference, compare
 from layoutc.solver.meshes import meshes
 from layoutc.solver.minimum import Least, Minimum
+from layoutc.solver.network import BANDWIDTH
 from layoutc.solver.spelling import Speller, Style
 from layoutc.solver.surd import Surd
-from layoutc.solver.switch import Zero
+from layoutc.solver.switch import Zero, Zeros
 from layoutc.solver.unsolvable import explain
 from layoutc.table import Rows, table
 
@@ -55,7 +59,7 @@ def report(found: Comparison, style: Style) -> str:
     rows: Rows = []
     for label, part in (("K large", found.large), ("exactly", found.exact)):
         rows += _costs(label, part, names, spell)
-        rows += [["", line] for line in _verdict(part, names, spell)]
+        rows += [["", line] for line in verdict(part.zeros, part.variable, names, spell)]
     return f"{names[0]} and {names[1]}, each at its best mesh\n\n{table(rows)}\n"
 
 
@@ -76,16 +80,15 @@ def _cost(least: Minimum, spell: Speller) -> str:
     return f"no closed form: {least.reason}"
 
 
-def _verdict(part: Difference, names: tuple[str, str], spell: Speller) -> list[str]:
+def verdict(found: Zeros, variable: str, names: tuple[str, str], spell: Speller) -> list[str]:
     """Where they change places, a line each."""
-    found = part.zeros
     if found.same:
         return ["the same, however large anything is"]
     if not found.zeros:
         if found.sign is None:
             return [found.reason or "which is cheaper hangs on the dims"]
         return [f"{_cheaper(found.sign, names)} is cheaper throughout"]
-    return [_place(zero, part.variable, names, spell) for zero in found.zeros]
+    return [_place(zero, variable, names, spell) for zero in found.zeros]
 
 
 def _place(zero: Zero, variable: str, names: tuple[str, str], spell: Speller) -> str:
@@ -117,13 +120,13 @@ def document(found: Comparison) -> Document:
         "a": _formula(found.large.first, spell),
         "b": _formula(found.large.second, spell),
         "difference": _total(found.large, spell),
-        "switches": _switches(found.large, spell),
-        "cheaper": _throughout(found.large),
+        "switches": switches(found.large.zeros, found.large.variable, spell),
+        "cheaper": throughout(found.large.zeros),
         "a_exact": _formula(found.exact.first, spell),
         "b_exact": _formula(found.exact.second, spell),
         "difference_exact": _total(found.exact, spell),
-        "switches_exact": _switches(found.exact, spell),
-        "cheaper_exact": _throughout(found.exact),
+        "switches_exact": switches(found.exact.zeros, found.exact.variable, spell),
+        "cheaper_exact": throughout(found.exact.zeros),
     }
 
 
@@ -136,8 +139,9 @@ def _total(part: Difference, spell: Speller) -> str | None:
     return time(part.total, spell) if known else None
 
 
-def _switches(part: Difference, spell: Speller) -> list[Document]:
-    return [_switch(zero, part.variable, spell) for zero in part.zeros.zeros]
+def switches(found: Zeros, variable: str, spell: Speller) -> list[Document]:
+    """Where they change places, in order."""
+    return [_switch(zero, variable, spell) for zero in found.zeros]
 
 
 def _switch(zero: Zero, variable: str, spell: Speller) -> Document:
@@ -150,11 +154,11 @@ def _switch(zero: Zero, variable: str, spell: Speller) -> Document:
     return made
 
 
-def _throughout(part: Difference) -> str | None:
+def throughout(found: Zeros) -> str | None:
     """Which is cheaper where they don't change places: a, b, or "same"; None where they do."""
-    if part.zeros.same:
+    if found.same:
         return "same"
-    return None if part.zeros.zeros else _side(part.zeros.sign)
+    return None if found.zeros else _side(found.sign)
 
 
 def _side(sign: int | None) -> str | None:

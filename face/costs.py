@@ -15,7 +15,8 @@ class Costs:
 
     Times are the cost model's, for the plan's machine. `formula` is the communication for large
     K, `exact` the same with every (K-1)/K kept; both are what the chip receives over the
-    bandwidth, in elements of the program's dtype, with the size of mesh axis x as X.
+    bandwidth, in elements of the program's dtype, with the size of mesh axis x as X. On a machine
+    whose axes differ the bandwidth over x is `bandwidth_x`.
 
     >>> import layoutc
     >>> costs = layoutc.compile("examples/ffn.layout", chips=64).costs
@@ -59,11 +60,13 @@ def costs(plan: Pass) -> Costs:
     from layoutc.derive import time
     from layoutc.solver.algebra import speller
     from layoutc.solver.formula import communication, in_capitals
+    from layoutc.solver.network import network
 
-    prices = plan.prices
+    prices, on = plan.prices, network(plan.program, plan.machine, plan.fabric)
     plain, latex = speller(plan.program), speller(plan.program, "latex")
-    both = [in_capitals(communication(plan.program, plan.mesh, exact=e)) for e in (False, True)]
-    large, exact = both
+    large, exact = (
+        in_capitals(communication(plan.program, plan.mesh, each, on)) for each in (False, True)
+    )
     return Costs(
         elements=prices.communication.elements,
         bytes=prices.communication.bytes,
@@ -75,7 +78,7 @@ def costs(plan: Pass) -> Costs:
         communication_seconds=prices.communication.seconds,
         compute_seconds=prices.compute.seconds,
         memory_seconds=prices.memory.seconds,
-        formula=time(large, plain),
-        exact=time(exact, plain),
-        latex=(time(large, latex), time(exact, latex)),
+        formula=time(large, plain, on.over),
+        exact=time(exact, plain, on.over),
+        latex=(time(large, latex, on.over), time(exact, latex, on.over)),
     )

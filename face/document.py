@@ -10,6 +10,7 @@ from layoutc.dsl.errors import Diagnostic, to_json
 
 if TYPE_CHECKING:
     from layoutc.solver.contenders import Contenders
+    from layoutc.solver.hardware.fabric import Fabric
     from layoutc.solver.plan import Pass, Plan
     from layoutc.solver.price import StatementPrice
 
@@ -44,7 +45,7 @@ def plan(
         "hardware": made.machine.name,
         "minimize": made.minimize,
         "mesh": dict(made.mesh),
-        "placement": _placement(made),
+        "placement": placement(made.fabric),
         "seconds": made.seconds,
         "phases": {part.phase: _phase(part, share) for part in made.passes},
         "hand_overs": {str(one): _moves(moves) for one, moves in made.handed},
@@ -59,18 +60,18 @@ def plan(
     }
 
 
-def _placement(made: Plan) -> Document | None:
+def placement(fabric: Fabric) -> Document | None:
     """The slice, and where each axis of more than one chip lies on it; None where that does not
     matter."""
-    if made.machine.uniform:
+    if fabric.machine.uniform:
         return None
     from layoutc.solver.hardware.placement import told
 
-    tiers, placement = made.machine.tiers, made.fabric.placement
+    tiers, lies = fabric.machine.tiers, fabric.placement
     return {
-        "slice": [list(shape) for shape in placement.slice],
-        "axes": told(tiers, placement),
-        "text": str(made.fabric),
+        "slice": [list(shape) for shape in lies.slice],
+        "axes": told(tiers, lies),
+        "text": str(fabric),
     }
 
 

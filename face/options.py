@@ -112,12 +112,14 @@ def _derive(command: argparse.ArgumentParser) -> None:
     command.add_argument("file", metavar="FILE", help="- reads standard input")
     command.add_argument("--chips", type=_count, metavar="N", help="also the best mesh of N chips")
     command.add_argument("--latex", action="store_true", help="the equations, for LaTeX")
+    _machine(command)
     _sizes(command)
 
 
 def _compare(command: argparse.ArgumentParser) -> None:
     command.add_argument("files", nargs=2, metavar="FILE", help="- reads standard input")
     command.add_argument("--chips", type=_count, metavar="N", help="on N chips, by the tokens")
+    _machine(command)
     _sizes(command)
 
 

@@ -1,4 +1,6 @@
-"""The race as a figure, in the manner of the paper's figure 3: both axes logarithmic.
+"""The race as a figure, in the manner of the paper's figure 3: both axes logarithmic. What is
+drawn is what was weighed, so that lines cross where layouts change places: bytes received on a flat
+network, else seconds.
 
 Lines differ by marker and dashes as well as by colour, so that print and colour-blind readers
 lose nothing; the least is a broad band beneath them. matplotlib is imported when a figure is
@@ -7,14 +9,15 @@ asked for, and draws without a display.
 
 from __future__ import annotations
 
+from fractions import Fraction
 from io import BytesIO
 from typing import TYPE_CHECKING
 
 from layoutc.pipeline import WrongCall
-from layoutc.regimes import labels, pretty
+from layoutc.regimes import labels, number, on, pretty
 from layoutc.solver.contender import CHIPS, Contender, itemsize
 from layoutc.solver.regimes import Regimes
-from layoutc.solver.units import size
+from layoutc.solver.units import duration, size
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -77,11 +80,12 @@ def _frame(axes: Axes, found: Regimes) -> None:
 
     sweep = found.sweep
     sizes = ", ".join(f"{d} = {n:,}" for d, n in sweep.program.dims.items() if d != sweep.over)
-    chips = "" if sweep.over == CHIPS else f" on {sweep.chips} chips"
     what = "number of chips, n" if sweep.over == CHIPS else sweep.over
-    axes.set_title(f"{sweep.program.name}{chips}: what each chip receives", loc="left")
+    flat = sweep.machine.flat
+    title = "what each chip receives" if flat else "how long moving takes"
+    axes.set_title(f"{sweep.program.name}{on(sweep)}: {title}", loc="left")
     axes.set_xlabel(f"{what}    ({sizes})")
-    axes.set_ylabel("bytes received by each chip, K large")
+    axes.set_ylabel(f"{'bytes received by each chip' if flat else 'time of all moves'}, K large")
     axes.xaxis.set_major_locator(LogLocator(base=2, numticks=8))
     axes.xaxis.set_minor_locator(NullLocator())
     axes.xaxis.set_major_formatter(FuncFormatter(lambda v, _: f"{v:,.0f}"))
@@ -89,7 +93,7 @@ def _frame(axes: Axes, found: Regimes) -> None:
     if high < 100 * low:
         axes.yaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
         axes.yaxis.set_minor_locator(NullLocator())
-    axes.yaxis.set_major_formatter(FuncFormatter(lambda v, _: size(v)))
+    axes.yaxis.set_major_formatter(FuncFormatter(lambda v, _: size(v) if flat else duration(v)))
     axes.grid(which="major", color="0.9", linewidth=0.8)
     axes.set_axisbelow(True)
     axes.legend(framealpha=0.9, edgecolor="none", handlelength=4)
@@ -97,7 +101,7 @@ def _frame(axes: Axes, found: Regimes) -> None:
 
 def _switches(axes: Axes, found: Regimes) -> None:
     """A thin line at each, its closed form above."""
-    marked = [(float(s.at), pretty(s.formula) or f"{float(s.at):,.0f}") for s in found.switches]
+    marked = [(float(s.at), pretty(s.formula) or number(s.at)) for s in found.switches]
     for at, _ in marked:
         axes.axvline(at, color="0.45", linewidth=0.8, linestyle=(0, (2, 2)), zorder=2)
     top = axes.secondary_xaxis("top")
@@ -107,23 +111,26 @@ def _switches(axes: Axes, found: Regimes) -> None:
 
 
 def _line(found: Regimes, contender: Contender) -> Points:
-    """A contender's bytes at the values where it divides."""
+    """What a contender takes at the values where it divides."""
     points = found.points[found.contenders.index(contender)]
-    scale = itemsize(contender.program)
-    return [(float(value), float(m.elements) * scale) for value, m in points if m.elements]
+    return [(float(value), _drawn(contender, m.moved)) for value, m in points if m.moved]
+
+
+def _drawn(contender: Contender, moved: Fraction) -> float:
+    """Bytes for elements, on a flat network; seconds as they are."""
+    scale = itemsize(contender.program) if contender.sweep.machine.flat else 1
+    return float(moved) * scale
 
 
 def _least(found: Regimes) -> Points:
-    """The winners' bytes at every value that was weighed, and where two of them cross."""
+    """What winners take at every value that was weighed, and where two of them cross."""
     won: dict[float, float] = {}
     for contender, points in zip(found.contenders, found.points, strict=True):
         for value, measure in points:
-            mine = float(measure.elements) * itemsize(contender.program)
+            mine = _drawn(contender, measure.moved)
             if any(r.contender is contender and r.low <= value <= r.high for r in found.regimes):
                 won[float(value)] = min(won.get(float(value), mine), mine)
     for switch in found.switches:
-        if switch.formula is not None:
-            won[float(switch.at)] = float(switch.before.received(switch.at)) * itemsize(
-                switch.before.program
-            )
-    return sorted((value, received) for value, received in won.items() if received)
+        if switch.cross:
+            won[float(switch.at)] = _drawn(switch.before, switch.before.moved(switch.at))
+    return sorted((value, taken) for value, taken in won.items() if taken)

@@ -13,6 +13,7 @@ from layoutc.dsl.scales import scaled
 from layoutc.solver.context import caches
 from layoutc.solver.describe import describe
 from layoutc.solver.formula import communication, spelled
+from layoutc.solver.network import network
 from layoutc.solver.plan import Pass, Plan
 from layoutc.solver.price import Prices
 from layoutc.solver.stored import stored
@@ -251,12 +252,14 @@ def _proof(plan: Plan) -> str:
 
 
 def _formula(plan: Pass) -> str:
-    elements = communication(plan.program, plan.mesh)
-    if not elements.terms:
+    on = network(plan.program, plan.machine, plan.fabric)
+    cost = communication(plan.program, plan.mesh, network=on)
+    if not cost.terms:
         return "none"
     received = f"{plan.prices.communication.elements:,} elements received by each chip"
     order = [*plan.program.dims, *plan.mesh]
-    return f"{spelled(elements, order)} / bandwidth, K large; exactly {received}"
+    over = "".join(f" / {symbol}" for symbol in on.over)
+    return f"{spelled(cost, order)}{over}, K large; exactly {received}"
 
 
 def _bottleneck(plan: Plan, bigger: Plan | None) -> str:

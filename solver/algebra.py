@@ -1,13 +1,14 @@
 """From an explicit program to the formula of what it moves, for reading and for minimising.
 
 Dims stay symbols whatever sizes the file gives them; the size of mesh axis x is X, the number of
-chips n, and a chip receives `bandwidth` elements of the file's dtype per second. For large K, as
-the paper's appendix A has it, or with every (K-1)/K kept.
+chips n, and a chip receives `bandwidth` elements of the file's dtype per second. On a network whose
+axes differ it is `bandwidth_x` over axis x (`layoutc.solver.network`), and costs are times. For
+large K, as the paper's appendix A has it, or with every (K-1)/K kept.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from fractions import Fraction
 from functools import cache
 from typing import TYPE_CHECKING
@@ -16,6 +17,7 @@ from layoutc.dsl.program import Program
 from layoutc.solver import formula
 from layoutc.solver.formula import Moved, in_capitals
 from layoutc.solver.monomial import Cost, Monomial
+from layoutc.solver.network import BANDWIDTH, FLAT, Network
 from layoutc.solver.spelling import Speller, Style
 from layoutc.solver.surd import Base, Sum, Surd
 
@@ -24,9 +26,6 @@ if TYPE_CHECKING:
 
 CHIPS = "n"
 """The number of chips; in formulas dims and mesh sizes are capitals."""
-
-BANDWIDTH = "bandwidth"
-"""Elements of the file's dtype that a chip receives in a second."""
 
 MANY = 2
 """Stands for the size of an axis that is not known: more than one chip."""
@@ -40,7 +39,7 @@ def pinned_to_one(program: Program) -> Ones:
     return frozenset(axis.name for axis in program.axes if axis.size == 1)
 
 
-def moved(program: Program, ones: Ones = frozenset()) -> tuple[Moved, ...]:
+def moved(program: Program, ones: Ones = frozenset(), network: Network = FLAT) -> tuple[Moved, ...]:
     """Every move of an explicit program, over mesh sizes in capitals, axes of one chip left out.
 
     Those that bring nothing (a slice, an axis of one chip) are among them, with costs of 0.
@@ -52,14 +51,17 @@ def moved(program: Program, ones: Ones = frozenset()) -> tuple[Moved, ...]:
     def open_sizes(cost: Cost) -> Cost:
         return in_capitals(substituted(cost, gone))
 
-    found = formula.moved(program, mesh)
+    found = formula.moved(program, mesh, network)
     return tuple(Moved(m.define, open_sizes(m.large), open_sizes(m.exact)) for m in found)
 
 
-def communication(program: Program, exact: bool = False, ones: Ones = frozenset()) -> Cost:
-    """Elements that a chip receives in a pass, over dims and mesh sizes in capitals."""
+def communication(
+    program: Program, exact: bool = False, ones: Ones = frozenset(), network: Network = FLAT
+) -> Cost:
+    """What a chip receives in a pass, over dims and mesh sizes in capitals: elements, or times of a
+    network whose axes differ."""
     total = Cost()
-    for one in moved(program, ones):
+    for one in moved(program, ones, network):
         total += one.exact if exact else one.large
     return total
 
@@ -69,9 +71,9 @@ def speller(program: Program, style: Style = "python") -> Speller:
     return Speller(style, symbols(program))
 
 
-def symbols(program: Program) -> tuple[str, ...]:
-    """Every symbol that a formula of the program may hold."""
-    return (*program.dims, *(axis.name.upper() for axis in program.axes), CHIPS, BANDWIDTH)
+def symbols(program: Program, over: Sequence[str] = (BANDWIDTH,)) -> tuple[str, ...]:
+    """The symbols that a formula of the program may hold, `over` some: dims, mesh sizes, n."""
+    return (*program.dims, *(axis.name.upper() for axis in program.axes), CHIPS, *over)
 
 
 # For SymPy.

@@ -47,12 +47,17 @@ class Sweep:
 @dataclass(frozen=True, slots=True)
 class Measure:
     """What counts at one value, on one chip: work first, then what is `moved`, elements received
-    on a flat network, else seconds; and the elements, and the mesh."""
+    on a flat network, else seconds; and the elements, and the place."""
 
     work: int
     moved: Fraction
     elements: Fraction
-    mesh: Mesh
+    fabric: Fabric
+
+    @property
+    def mesh(self) -> Mesh:
+        """The size of each axis."""
+        return dict(self.fabric.mesh)
 
     @property
     def rank(self) -> tuple[int, Fraction]:
@@ -99,11 +104,9 @@ class Contender:
         """The same with every (K-1)/K kept."""
         return self._cost(exact=True)
 
-    def received(self, value: Fraction) -> Fraction:
-        """Elements for large K at any real value, divided evenly or not."""
-        dims = self.sweep.program.dims.items()
-        cost = at_sizes(self._symbolic(exact=False), self.mesh)
-        return cost.exact({**{d: n for d, n in dims if n}, self.sweep.over: value})
+    def moved(self, value: Fraction) -> Fraction:
+        """What is `moved` for large K at any real value, divided evenly or not."""
+        return self.large.exact({**self.sweep.program.sizes, self.sweep.over: value})
 
     def _cost(self, exact: bool) -> Cost:
         if self.sweep.machine.flat:
@@ -120,8 +123,9 @@ class Contender:
         return at_sizes(communication(self.program, self.mesh, exact), {**ones, **idle})
 
     def curve(self, exact: bool) -> Curve | None:
-        """The least over all real meshes of n chips, if no axis has a given size."""
-        if any(axis.size is not None for axis in self.sweep.program.axes):
+        """The least over all real meshes of n chips, if no axis has a given size, or a place."""
+        sized = any(axis.size is not None for axis in self.sweep.program.axes)
+        if sized or not self.sweep.machine.flat:
             return None
         used = tuple(axis for axis, n in self.mesh.items() if n > 1)
         return curve(self._symbolic(exact), used)
@@ -150,8 +154,13 @@ class Contender:
         cost = communication(program, mesh, exact=not large)
         elements = moved = cost.exact({**program.sizes, **mesh})
         if not self.sweep.machine.flat:
-            moved = moving(program, fabric, large).exact(program.sizes)
-        return Measure(work, moved, elements, dict(mesh))
+            moved = _rounded(moving(program, fabric, large).exact(program.sizes))
+        return Measure(work, moved, elements, fabric)
+
+
+def _rounded(seconds: Fraction) -> Fraction:
+    """To twelve digits: places that are alike differ in the last bit of a float."""
+    return Fraction(f"{float(seconds):.12e}")
 
 
 def at_sizes(cost: Cost, sizes: Mesh) -> Cost:

@@ -1,4 +1,8 @@
-"""All that algebra says of an explicit program: its formulas, their minimum, the best mesh."""
+"""All that algebra says of an explicit program: its formulas, their minimum, the best mesh.
+
+On a flat network the best mesh is counted in elements. On others it has a place, starting and hops
+take time too, and it is the one on which moving takes least.
+"""
 
 from __future__ import annotations
 
@@ -9,8 +13,12 @@ from layoutc.dsl.program import Program
 from layoutc.solver.algebra import Ones, communication, moved
 from layoutc.solver.convex import Lowest, lowest
 from layoutc.solver.formula import Moved
-from layoutc.solver.minimum import Minimum, grouped, minimum
+from layoutc.solver.hardware.machine import Machine
+from layoutc.solver.minimum import Minimum, NoClosedForm, grouped, minimum
 from layoutc.solver.monomial import Cost
+from layoutc.solver.network import FLAT, Network, network, speeds
+from layoutc.solver.placed import Placed, best_place
+from layoutc.solver.surd import Sum
 from layoutc.solver.unsolvable import explain
 from layoutc.solver.whole import Whole, best_mesh
 
@@ -33,39 +41,59 @@ class OnChips:
 
 @dataclass(frozen=True, slots=True)
 class Derivation:
-    """Formulas in elements of the program's dtype; over `bandwidth` they are times.
+    """Formulas in elements of the program's dtype, which over `network.over` are times.
 
     `least` and `exact_least` are over mesh sizes, for large K and exactly. `on_chips` is there
     if a number of chips was asked for and every dim has a size.
     """
 
     program: Program
+    machine: Machine
+    network: Network
     statements: tuple[Moved, ...]
     large: Cost
     exact: Cost
     least: Minimum
     exact_least: Minimum
-    on_chips: OnChips | None = None
+    on_chips: OnChips | Placed | None = None
+
+    @property
+    def speeds(self) -> tuple[str, ...]:
+        """The symbols of the bandwidths in it, where axes differ."""
+        costs = [self.large, self.exact]
+        return speeds(symbol for cost in costs for symbol in Sum.from_cost(cost).symbols())
 
 
-def derive(program: Program, chips: int | None = None) -> Derivation:
-    """Raises `Unsolvable` if `chips` is no number of chips that the program's mesh can have."""
+def derive(program: Program, machine: Machine, chips: int | None = None) -> Derivation:
+    """Formulas over the bandwidths of a machine. Raises `Unsolvable` if `chips` is no number of
+    chips that the program's mesh can have there."""
+    counted = None if chips is None or unsized(program) else counting(program, machine, chips)
+    net = network(program, machine, counted.fabric if isinstance(counted, Placed) else None)
     return Derivation(
         program,
-        moved(program),
-        communication(program),
-        communication(program, exact=True),
-        best(program, exact=False),
-        best(program, exact=True),
-        None if chips is None or unsized(program) else on_chips(program, chips),
+        machine,
+        net,
+        moved(program, network=net),
+        communication(program, network=net),
+        communication(program, exact=True, network=net),
+        best(program, exact=False, network=net),
+        best(program, exact=True, network=net),
+        counted,
     )
 
 
-def best(program: Program, exact: bool) -> Minimum:
+def counting(program: Program, machine: Machine, chips: int) -> OnChips | Placed:
+    """The best mesh of so many chips. Raises `Unsolvable` if there is none."""
+    return on_chips(program, chips) if machine.flat else best_place(program, chips, machine)
+
+
+def best(program: Program, exact: bool, network: Network = FLAT) -> Minimum:
     """The least of a program's communication over the open sizes of its mesh."""
+    if network.tiered and None in sizes(program).values():
+        return NoClosedForm("chips do not go from an axis in one tier to one in another")
 
     def costing(ones: Ones) -> Cost:
-        return communication(program, exact, ones)
+        return communication(program, exact, ones, network)
 
     return minimum(costing, sizes(program))
 

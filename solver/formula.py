@@ -9,28 +9,31 @@ from math import prod
 
 from layoutc.dsl.operation import Move
 from layoutc.dsl.program import DTYPES, Define, Program
-from layoutc.solver.collectives import RULES, moves_nothing, received, received_large
+from layoutc.solver.collectives import RULES, moves_nothing
 from layoutc.solver.hardware.fabric import Fabric
 from layoutc.solver.monomial import Cost, Monomial
+from layoutc.solver.network import FLAT, Network
 from layoutc.solver.spelling import Speller
 from layoutc.solver.surd import Sum
 
 
 @dataclass(frozen=True, slots=True)
 class Moved:
-    """What one statement brings a chip, all its repetitions together."""
+    """What one statement brings a chip, all its repetitions together: elements, or where axes
+    differ, times."""
 
     define: Define
     large: Cost
     exact: Cost
 
 
-def moved(program: Program, mesh: Mapping[str, int]) -> Iterator[Moved]:
-    """Every move, in elements of the program's dtype: another dtype counts by its size.
+def moved(program: Program, mesh: Mapping[str, int], network: Network = FLAT) -> Iterator[Moved]:
+    """Every move, in elements of the program's dtype, or in times of a `network` whose axes differ:
+    another dtype counts by its size.
 
     Those that bring nothing on this mesh (slices, axes of one chip) are among them, with 0.
     """
-    types = program.types
+    types, ones = program.types, frozenset(axis for axis, size in mesh.items() if size == 1)
     for item, times in program.walk():
         if isinstance(item, Define) and isinstance(item.operation, Move):
             move, before, after = (
@@ -42,14 +45,17 @@ def moved(program: Program, mesh: Mapping[str, int]) -> Iterator[Moved]:
             if moves_nothing(move, before, after, mesh):
                 yield Moved(item, Cost(), Cost())
             else:
-                large, exact = received_large(move, before, after), received(move, before, after)
+                large, exact = network.takes(move, before, after, ones)
                 yield Moved(item, large * size, exact * size)
 
 
-def communication(program: Program, mesh: Mapping[str, int], exact: bool = False) -> Cost:
-    """Elements of the program's dtype that a chip receives, for large K unless `exact`."""
+def communication(
+    program: Program, mesh: Mapping[str, int], exact: bool = False, network: Network = FLAT
+) -> Cost:
+    """Elements of the program's dtype that a chip receives, for large K unless `exact`; times, of a
+    `network` whose axes differ."""
     total = Cost()
-    for one in moved(program, mesh):
+    for one in moved(program, mesh, network):
         total += one.exact if exact else one.large
     return total
 
@@ -82,7 +88,12 @@ def in_capitals(cost: Cost) -> Cost:
     """The size of axis x as X, as formulas have it."""
     return Cost.of(
         *(
-            Monomial(term.coefficient, tuple(sorted((s.upper(), e) for s, e in term.powers)))
+            Monomial(term.coefficient, tuple(sorted((_capital(s), e) for s, e in term.powers)))
             for term in cost.terms
         )
     )
+
+
+def _capital(symbol: str) -> str:
+    """The symbols of dims and axes are letters, others words."""
+    return symbol.upper() if len(symbol) == 1 else symbol

@@ -2,12 +2,13 @@
 
 A dim is spelled by its capital ("E"), the size of mesh axis x by "x". NumPy evaluates such a
 cost for a million meshes at once, integers evaluate it exactly, and SymPy (in its own room)
-reads it as the formula that a person sees.
+reads it as the formula that a person sees. A sum of symbols may stand as one of them (`added`):
+what is over `bandwidth_y + bandwidth_z` is a monomial too.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import TYPE_CHECKING
@@ -20,6 +21,18 @@ if TYPE_CHECKING:
 
 Powers = tuple[tuple[str, int], ...]
 """Exponents by symbol, sorted, none of them zero."""
+
+PLUS = " + "
+
+
+def added(symbols: Sequence[str]) -> str:
+    """The sum of symbols as one symbol."""
+    return PLUS.join(symbols)
+
+
+def addends(symbol: str) -> list[str]:
+    """The symbols that one is the sum of: itself alone, mostly."""
+    return symbol.split(PLUS)
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,7 +5,8 @@ that the least over layouts is concave in it: between two winners, either they a
 the value at which they cost the same, or a third one is better there, and the same holds on both
 sides of it. That is exact for multiples of the number of chips, which every layout divides.
 Below that a layout counts only where it divides, and the divisors are tried one by one. Where
-the number of chips varies the mesh does too, nothing is affine, and powers of two are tried.
+the number of chips varies the mesh does too, nothing is affine, and powers of two are tried, those
+that the machine has. Off a flat network what counts are seconds, which are affine as well.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ from itertools import pairwise
 from layoutc.solver.chips import Meeting
 from layoutc.solver.contender import CHIPS, Contender, Measure, Sweep
 from layoutc.solver.crossing import Crossing, crossing
+from layoutc.solver.hardware.fabric import Fabric
 from layoutc.solver.meshes import Mesh, divisors
 from layoutc.solver.unsolvable import Unsolvable
 
@@ -27,27 +29,34 @@ Watch = Callable[[list[int]], Iterable[int]]
 
 @dataclass(frozen=True, slots=True)
 class Regime:
-    """The winner from `low` to `high`; `mesh` is that of the first value at which it was tried."""
+    """The winner from `low` to `high`, in its place at the first value at which it was tried."""
 
     low: Fraction
     high: Fraction
     contender: Contender
-    mesh: Mesh
+    fabric: Fabric
+
+    @property
+    def mesh(self) -> Mesh:
+        """The size of each axis."""
+        return dict(self.fabric.mesh)
 
 
 @dataclass(frozen=True, slots=True)
 class Switch:
     """Where two winners change places.
 
-    `formula` is None where nothing crosses: the next layout wins as soon as its axes divide the
-    dim, or was the winner of the next number of chips. Over chips it is of the best real meshes.
-    `exact` is where the same two layouts
-    change places when the (K-1)/K are kept, None if nowhere.
+    They `cross` there if both cost the same. Else the next layout wins as soon as its axes divide
+    the dim, or was the winner of the next number of chips. `formula` says where they cross, over
+    chips on the best real meshes; it is None where they don't, and off a flat network, since bytes
+    do not add up with the seconds that starting takes. `exact` is where the same two layouts change
+    places when the (K-1)/K are kept, None if nowhere.
     """
 
     before: Contender
     after: Contender
     at: Fraction
+    cross: bool = False
     formula: str | None = None
     exact: Fraction | None = None
     exact_formula: str | None = None
@@ -233,13 +242,13 @@ def _regimes(race: _Race, legs: list[_Leg], switches: tuple[Switch, ...]) -> Ite
     lows = [Fraction(leg.first) for leg in legs]
     highs = [Fraction(leg.last) for leg in legs]
     for i, switch in enumerate(switches):
-        if switch.formula is not None:
+        if switch.cross:
             highs[i] = lows[i + 1] = switch.at
     lows[0], highs[-1] = _ends(race, lows[0], highs[-1])
     for leg, low, high in zip(legs, lows, highs, strict=True):
-        mesh = race.weighed(leg.contender, leg.first)
-        assert mesh is not None
-        yield Regime(low, high, leg.contender, mesh.mesh)
+        there = race.weighed(leg.contender, leg.first)
+        assert there is not None
+        yield Regime(low, high, leg.contender, there.fabric)
 
 
 def _ends(race: _Race, low: Fraction, high: Fraction) -> tuple[Fraction, Fraction]:
@@ -257,14 +266,18 @@ def _switch(sweep: Sweep, one: _Leg, other: _Leg) -> Switch:
     at, exact = _number(same, sweep), _number(exactly, sweep)
     if same is None or at is None or not one.last <= at <= other.first:
         return Switch(before, after, Fraction(other.first))
+    if not sweep.machine.flat:
+        return Switch(before, after, at, cross=True, exact=exact)
     told = exactly.formula() if exactly is not None and exact is not None else None
-    return Switch(before, after, at, same.formula(), exact, told)
+    return Switch(before, after, at, True, same.formula(), exact, told)
 
 
 def _number(crossed: Crossing | Meeting | None, sweep: Sweep) -> Fraction | None:
-    """A crossing at the sizes that the program has."""
-    sizes = sweep.program.sizes
-    return None if crossed is None else crossed.value(sizes)
+    """A crossing at the sizes that the program has; of seconds, which are rounded, ten digits."""
+    value = None if crossed is None else crossed.value(sweep.program.sizes)
+    if value is None or sweep.machine.flat:
+        return value
+    return Fraction(f"{float(value):.9e}")
 
 
 def _crossing(one: Contender, other: Contender, large: bool) -> Crossing | Meeting | None:

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from math import floor, prod
+from math import ceil, floor, prod
 from typing import Literal
 
 from layoutc.solver.monomial import Cost
@@ -96,7 +96,10 @@ class Speller:
         return rf"\left({text}\right)" if self.style == "latex" else f"({text})"
 
     def _symbol(self, name: str) -> str:
-        return rf"\mathrm{{{name}}}" if self.style == "latex" and len(name) > 1 else name
+        if self.style != "latex" or len(name) == 1:
+            return name
+        word, _, index = name.partition("_")
+        return rf"\mathrm{{{word}}}" + (f"_{{{index}}}" if index else "")
 
     def _root(self, degree: int, inner: Surd) -> str:
         text = self.surd(inner)
@@ -126,13 +129,22 @@ def _common(total: Sum) -> Surd:
     """What stands in front: a number, and whole positive powers that every term has.
 
     A denominator that all terms share stays under each: that is where the paper has it, next to
-    the dim that it divides.
+    the dim that it divides. Not so words, like bandwidths: one stands under all.
     """
     number = common_number([term.coefficient for term in total.terms])
     bases = {base for term in total.terms for base, _ in term.factors if not isinstance(base, int)}
     least = {base: min(term.exponent(base) for term in total.terms) for base in bases}
     whole: dict[Base, Fraction] = {b: Fraction(floor(e)) for b, e in least.items() if e >= 1}
+    most = {base: max(term.exponent(base) for term in total.terms) for base in bases if _word(base)}
+    whole |= {base: Fraction(ceil(e)) for base, e in most.items() if e <= -1}
     return Surd.of(number, whole)
+
+
+def _word(base: Base) -> bool:
+    """Whether it is a name of several letters, or a sum of such names."""
+    if isinstance(base, Cost):
+        return all(len(name) > 1 for term in base.terms for name, _ in term.powers)
+    return isinstance(base, str) and len(base) > 1
 
 
 def _parts(term: Surd) -> tuple[Fraction, list[tuple[Base, int]], Mapping[int, Surd]]:

@@ -13,7 +13,7 @@ from fractions import Fraction
 from functools import reduce
 from math import floor, gcd, lcm, prod
 
-from layoutc.solver.monomial import Cost, Monomial
+from layoutc.solver.monomial import Cost, Monomial, addends
 
 Base = str | int | Cost
 LARGEST_PRIME = 10_000
@@ -46,7 +46,7 @@ class Surd:
 
     @classmethod
     def from_monomial(cls, term: Monomial) -> Surd:
-        return cls.of(term.coefficient, {s: Fraction(e) for s, e in term.powers})
+        return cls.of(term.coefficient, {_base(s): Fraction(e) for s, e in term.powers})
 
     @classmethod
     def from_cost(cls, cost: Cost) -> Surd:
@@ -88,7 +88,7 @@ class Surd:
             if isinstance(base, str):
                 found.add(base)
             elif isinstance(base, Cost):
-                found.update(s for term in base.terms for s, _ in term.powers)
+                found |= Sum.from_cost(base).symbols()
         return found
 
     def value(self, values: Mapping[str, float]) -> float:
@@ -145,6 +145,12 @@ class Sum:
     def value(self, values: Mapping[str, float]) -> float:
         """The number, each symbol given one."""
         return sum(term.value(values) for term in self.terms)
+
+
+def _base(symbol: str) -> Base:
+    """A symbol, or the sum that it stands for."""
+    parts = addends(symbol)
+    return symbol if len(parts) == 1 else Cost.of(*(Monomial.of([part]) for part in parts))
 
 
 def inverse(monomial: Monomial) -> Monomial:

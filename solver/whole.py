@@ -47,7 +47,7 @@ def best_mesh(program: Program, chips: int) -> Whole | None:
     least = min(cost for cost, _ in priced)
     ties = sorted((mesh for cost, mesh in priced if cost == least), key=uneven)
     formula = communication(program).exact({**dims, **capitals(ties[0])})
-    return Whole(ties[0], least, formula, tuple(ties), _undivided(program, dims, ties[0]))
+    return Whole(ties[0], least, formula, tuple(ties), undivided(program, dims, ties[0]))
 
 
 def capitals(mesh: Mapping[str, int]) -> Mesh:
@@ -65,8 +65,8 @@ def _exact(program: Program) -> Callable[[Ones], Cost]:
     return costs
 
 
-def _undivided(program: Program, dims: Mapping[str, int], mesh: Mesh) -> tuple[str, ...]:
-    """The dims, as they are split somewhere, that their axes' sizes do not divide."""
+def undivided(program: Program, dims: Mapping[str, int], mesh: Mesh) -> tuple[str, ...]:
+    """The dims, as they are split somewhere, that their axes' sizes do not divide on a mesh."""
     found = {
         str(dim): None
         for held in program.types.values()

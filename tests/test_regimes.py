@@ -163,7 +163,7 @@ def test_over_chips_the_paper_goes_from_1d_to_2d(answered: Run) -> None:
     reach = [(r["from"], r["to"], r["layout"]) for r in document["regimes"]]
     assert reach == [(4, 16, "1D weight-stationary"), (16, 64, "2D weight-stationary")]
     assert document["switches"] == [
-        {"at": 16, "formula": "4*F/E", "exact": 4, "exact_formula": "F/E"}
+        {"at": 16, "crosses": True, "formula": "4*F/E", "exact": 4, "exact_formula": "F/E"}
     ]
     exactly = [(r["from"], r["to"], r["layout"]) for r in document["regimes_exact"]]
     assert exactly == [(4, 8, "1D weight-stationary"), (16, 64, "2D weight-stationary")]
@@ -187,6 +187,45 @@ def test_a_mesh_left_open_is_part_of_the_answer(answered: Run) -> None:
     assert len(meshes) == len(set(meshes)) > 1
     assert all(x * y * z == 16 for x, y, z in meshes)
     assert len({c["layout"] for c in document["contenders"]}) == len(document["contenders"])
+
+
+# On machines with a network.
+
+
+def test_seconds_cross_where_layouts_change_places() -> None:
+    """Off a flat network starting takes its time too, and a crossing is a number."""
+    program = read((ROOT / "examples" / "ffn.layout").read_text())
+    found = regimes(Sweep(program, "B", 8, 1 << 20, 8, load_machine("tpu-v4")))
+    crossed = [switch for switch in found.switches if switch.cross]
+    assert crossed
+    for switch in crossed:
+        assert switch.formula is None
+        before, after = (c.moved(switch.at) for c in (switch.before, switch.after))
+        assert float(before) == pytest.approx(float(after))
+    for points in found.points:
+        for _, measure in points:
+            assert measure.moved < 1 < measure.elements
+
+
+def test_only_slices_are_tried(answered: Run) -> None:
+    """Of 2 chips and of 24 tpu-v4 has none."""
+    path = ROOT / "examples" / "ffn.layout"
+    document = answered("regimes", path, "--over", "n=2..24", "--hardware", "tpu-v4")
+    assert document["regimes"][0]["from"] == 4
+    assert document["regimes"][-1]["to"] == 16
+    assert {n for c in document["contenders"] for n, _ in c["points"]} == {4, 8, 16}
+    assert all(r["placement"]["slice"] for r in document["regimes"])
+
+
+def test_the_report_of_a_network(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path, out = ROOT / "examples" / "ffn_x_weight_gathered.layout", tmp_path / "figure.svg"
+    options = ["--over", "B=64..65536", "--hardware", "h100", "--mesh", "x=2,y=2,z=2"]
+    assert main(["regimes", str(path), *options, "--plot", str(out)]) == 0
+    said = capsys.readouterr().out
+    assert "ffn_x_weight_gathered on 8 chips (h100)" in said
+    assert "2 of NVLink" in said
+    assert "Time that moving takes" in said
+    assert out.read_bytes().startswith(b"<?xml")
 
 
 # What is said.

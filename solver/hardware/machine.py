@@ -69,6 +69,11 @@ class Machine:
         """Whether a chip receives as much in a second over whichever axes."""
         return len(self.tiers) == 1 and not self.tiers[0].shaped
 
+    @property
+    def prompt(self) -> bool:
+        """Whether collectives take no time to start, and none for hops."""
+        return not any(tier.start or tier.hop for tier in self.tiers)
+
     def flattened(self, chips: int) -> Machine:
         """The same chips on the paper's network: any mesh, no start-up, no hops, efficiencies 1,
         and one bandwidth, that of the slowest tier over which so many chips reach each other."""

@@ -17,7 +17,15 @@ from layoutc.dsl.parse import parse
 from layoutc.dsl.program import Program
 
 EXAMPLES = Path(__file__).parent.parent.parent / "examples"
-NAMES = {s: sympy.Symbol(s, positive=True) for s in [*map(chr, range(65, 91)), "n", "bandwidth"]}
+BANDWIDTHS = [
+    f"{speed}_{axes}"
+    for speed in ("bandwidth", "exchange", "permute")
+    for axes in ("x", "y", "z", "xy", "xz", "yz", "xyz")
+]
+NAMES = {
+    s: sympy.Symbol(s, positive=True)
+    for s in [*map(chr, range(65, 91)), "n", "bandwidth", *BANDWIDTHS]
+}
 
 
 def formula(text: str) -> sympy.Expr:
