@@ -2,11 +2,12 @@
 
     python benchmarks/ranking.py [--machine FILE.toml] [--plot OUT.svg] [--rounds 15]
 
-Inputs and weights of the layer are held in every combination of some layouts, and the compiler
-fills in the rest. What comes of it is priced on a machine that was calibrated on the devices at hand
-(without --machine, that is done first) and run there. Rounds go through all layouts in turn, so that a slow minute is
-slow for all, and the median counts. Printed are both times and Spearman's rank correlation, which
-must be 0.9 or more; the exit status says whether it is.
+The paper's layouts of the layer on every mesh, and inputs and weights held in every combination of
+some layouts, the rest filled in by the compiler: all are priced on a machine that was calibrated on
+the devices at hand (without --machine, that is done first) and run there. Rounds go through all
+layouts in turn, so that a slow minute is slow for all, and the median counts. Printed are both
+times and Spearman's rank correlation, which must be 0.9 or more; the exit status says whether it
+is.
 """
 
 from __future__ import annotations
@@ -161,10 +162,13 @@ def scatter(layouts: list[Layout], rank: float, path: str) -> None:
     from matplotlib import pyplot
 
     figure, axes = pyplot.subplots(figsize=(7, 5.5), layout="constrained")
-    for kind, mark in zip(INPUTS, "osD^", strict=True):
-        own = [x for x in layouts if x.name.startswith(f"{kind} ")]
+    kinds = {
+        f"x : {kind}": [x for x in layouts if x.name.startswith(f"{kind} ")] for kind in INPUTS
+    }
+    kinds["the paper's"] = [x for x in layouts if "weight" in x.name]
+    for (label, own), mark in zip(kinds.items(), "osD^v", strict=True):
         across, up = ([1e3 * getattr(x, of) for x in own] for of in ("predicted", "measured"))
-        axes.scatter(across, up, marker=mark, s=45, label=f"x : {kind}")
+        axes.scatter(across, up, marker=mark, s=45, label=label)
     ends = [f(1e3 * v for x in layouts for v in (x.predicted, x.measured)) for f in (min, max)]
     axes.plot(ends, ends, color="0.6", linewidth=1, zorder=0)
     axes.set(xscale="log", yscale="log", xlabel="predicted, ms", ylabel="measured, ms")

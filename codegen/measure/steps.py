@@ -1,11 +1,14 @@
 """One step of each kind, as a function of a chip's own array that gives an array of its shape.
 
-So steps can follow one another in a program, each waiting for the one before.
+So steps can follow one another in a program, each waiting for the one before. What moves is a
+matrix that is split by its columns, as activations are whose hidden dim is split: to put its parts
+together, row by row, is part of what it takes.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from math import gcd
 from typing import Any
 
 from layoutc.codegen.measure.points import Point
@@ -17,6 +20,12 @@ Step = Callable[[Any], Any]
 ROWS = 16
 """An all-to-all takes a matrix of so many rows for each chip."""
 
+COLUMNS = 128
+"""A chip's part has so many columns at most."""
+
+TOKENS = 8
+"""Weights are read in a product with a matrix of so many rows, as when few tokens are decoded."""
+
 
 def move(kind: MoveTimed, axes: tuple[str, ...], chips: int) -> Step:
     """A move over the axes, in which `chips` take part; what is cut off or filled up is the smaller
@@ -24,10 +33,11 @@ def move(kind: MoveTimed, axes: tuple[str, ...], chips: int) -> Step:
     from jax import lax
 
     def gathered(x: Any) -> Any:
-        return lax.all_gather(x, axes, tiled=True)[: x.shape[0]]
+        return lax.all_gather(x, axes, axis=1, tiled=True)[:, : x.shape[1]]
 
     def scattered(x: Any) -> Any:
-        return lax.dynamic_update_slice_in_dim(x, lax.psum_scatter(x, axes, tiled=True), 0, 0)
+        part = lax.psum_scatter(x, axes, scatter_dimension=1, tiled=True)
+        return lax.dynamic_update_slice_in_dim(x, part, 0, 1)
 
     def summed(x: Any) -> Any:
         return lax.psum(x, axes)
@@ -35,7 +45,7 @@ def move(kind: MoveTimed, axes: tuple[str, ...], chips: int) -> Step:
     def exchanged(x: Any) -> Any:
         rows = ROWS * chips if x.size % (ROWS * chips**2) == 0 else chips
         there = lax.all_to_all(x.reshape(rows, -1), axes, 0, 1, tiled=True)
-        return there.reshape(-1)
+        return there.reshape(x.shape)
 
     def permuted(x: Any) -> Any:
         return lax.ppermute(x, axes, turned(chips))
@@ -77,8 +87,10 @@ def shape(point: Point, chips: int) -> tuple[int, ...]:
         case "matmul":
             return point.extent, point.extent
         case "memory":
-            return 1, point.extent
+            return TOKENS, point.extent
         case "all-gather":
-            return (point.extent // chips,)
+            columns = gcd(point.extent // chips, COLUMNS)
+            return point.extent // chips // columns, columns
         case _:
-            return (point.extent,)
+            columns = gcd(point.extent // chips, COLUMNS)
+            return point.extent // chips // columns, chips * columns

@@ -1,0 +1,74 @@
+"""Commands on machines: `hardware` and `calibrate`."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from typing import TYPE_CHECKING
+
+from layoutc import asked, document
+from layoutc.pipeline import (
+    WrongCall,
+    machine_called,
+)
+from layoutc.terminal import show
+
+if TYPE_CHECKING:
+    pass
+
+
+def run_hardware(chosen: argparse.Namespace) -> int:
+    """The catalogue, or one machine of it or of a file."""
+    from layoutc import hardware
+    from layoutc.solver.hardware.catalogue import catalogue
+
+    if chosen.check:
+        return _check_machine(chosen)
+    names = [chosen.name] if chosen.name else catalogue()
+    machines = [machine_called(name) for name in names]
+    if chosen.json:
+        made = hardware.document(machines[0]) if chosen.name else hardware.documents(machines)
+        sys.stdout.write(document.dumped(made))
+    else:
+        # Not by `show`, which would colour TPU and ICI as if they were layouts.
+        sys.stdout.write(hardware.report(machines[0]) if chosen.name else hardware.listed(machines))
+    return 0
+
+
+def _check_machine(chosen: argparse.Namespace) -> int:
+    """How far a machine's file is off on the devices at hand."""
+    from layoutc import checking
+
+    if not chosen.name:
+        raise WrongCall("--check: of which machine? layoutc hardware NAME --check")
+    found = checking.check(machine_called(chosen.name))
+    if chosen.json:
+        sys.stdout.write(document.dumped(checking.document(found)))
+    else:
+        show(checking.report(found), sys.stdout)
+    return 0
+
+
+def run_calibrate(chosen: argparse.Namespace) -> int:
+    """Writes a machine's file; 130 where somebody stopped it, and how to go on."""
+    from layoutc import calibrate
+    from layoutc.codegen.measure.record import Stopped
+
+    if not chosen.output.endswith(".toml"):
+        raise WrongCall(f"-o {chosen.output}: a machine's file ends in .toml")
+    try:
+        if chosen.timings:
+            found = calibrate.read(chosen.timings, chosen.output)
+        else:
+            found = calibrate.measured(chosen.output, chosen.samples, chosen.most)
+    except Stopped as stopped:
+        kept = f"{stopped.done} of {stopped.total} points are kept"
+        print(f"\nstopped: {kept}; the same command goes on from there", file=sys.stderr)
+        return 130
+    asked.write(chosen.output, found.machine)
+    if chosen.json:
+        sys.stdout.write(document.dumped(calibrate.document(found, chosen.output)))
+        return 0
+    show(calibrate.report(found), sys.stdout)
+    print(f"\nwrote {chosen.output}; use it: --hardware {chosen.output}")
+    return 0
