@@ -58,6 +58,7 @@ CASES = [
     _example("ffn_bias"),
     _extra("bias_whole"),
     _example("swiglu", timed=FEW | {"F": 3584}),
+    _example("wafer_ffn"),
     _example("ffn_figure3", sizes={"B": 32_768}, mesh=CUBE, timed=MANY),
     _example("ffn_figure3", sizes={"B": 131_072}, mesh=CUBE, timed=MANY),
     _example("figure2b"),

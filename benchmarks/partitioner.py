@@ -41,7 +41,7 @@ from layoutc.codegen.compiled import build, hlo
 from layoutc.codegen.compiled.collectives import Collective, collectives
 from layoutc.compiled import Compiled
 from layoutc.loaded import Loaded
-from layoutc.report import table
+from layoutc.table import table
 from layoutc.solver.asked import Minimize
 from layoutc.solver.describe import describe
 
