@@ -166,13 +166,14 @@ def _tiers(
 ) -> tuple[tuple[Tier, ...], list[Figure]]:
     """The tiers with their figures; a chip that is alone has a network over which nothing goes."""
     if network is None:
-        alone = Tier("none", "flat", 1.0, cut=True, shapes=Shapes(chips=1))
+        alone = Tier("none", "flat", 1.0, cut=True, shapes=Shapes(chips=1, source=source))
         return (alone,), [Figure("none.bandwidth", 1.0, "bytes/s", "one chip: nothing moves")]
     tiers, figures = [], []
     for number, one in enumerate(seen):
         at = FIGURES * number
         hop, start = (_rounded(network.estimates[at + i].value) for i in (1, 2))
-        tier = replace(one.tier, bandwidth=_rate(network, at), hop=hop, start=start)
+        shapes = replace(one.tier.shapes, source=f"as many as there were, {source}")
+        tier = replace(one.tier, bandwidth=_rate(network, at), hop=hop, start=start, shapes=shapes)
         tiers.append(tier)
         figures += [
             _figure(
