@@ -80,13 +80,13 @@ def report(machine: Machine) -> str:
     """One machine: its figures, its tiers, what can be had of it, and what it comes to."""
     parts = [f"{machine.name}: {machine.title}" if machine.title else machine.name]
     own = [figure for figure in machine.figures if _of(figure) in ("", "peak_flops")]
-    parts += ["a chip", _listing(map(_said, own), 2)]
+    parts += ["a chip", _listing(_figures(own), 2)]
     for number, tier in enumerate(machine.tiers):
         own = [figure for figure in machine.figures if _of(figure) == tier.name]
         parts += [
             _head(machine.tiers, number),
             _listing(_rules(tier, number)),
-            _listing(map(_said, own), 2),
+            _listing(_figures(own), 2),
         ]
     examples = [] if machine.flat else list(_examples(machine.tiers))
     if examples:
@@ -97,6 +97,15 @@ def report(machine: Machine) -> str:
 def _of(figure: Figure) -> str:
     """What a figure is of: a tier, the peaks, or "" for the chip."""
     return figure.name.rpartition(".")[0]
+
+
+def _figures(figures: Iterable[Figure]) -> Iterator[list[str]]:
+    """A row each; where all that is said of a figure was said of the one before, that is enough."""
+    before: list[str] = []
+    for figure in figures:
+        label, value, *remarks = _said(figure)
+        yield [label, value, "the same"] if remarks == before else [label, value, *remarks]
+        before = remarks
 
 
 def _said(figure: Figure) -> list[str]:
