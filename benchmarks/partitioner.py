@@ -41,9 +41,9 @@ from layoutc.codegen.compiled import build, hlo
 from layoutc.codegen.compiled.collectives import Collective, collectives
 from layoutc.compiled import Compiled
 from layoutc.loaded import Loaded
-from layoutc.table import table
 from layoutc.solver.asked import Minimize
 from layoutc.solver.describe import describe
+from layoutc.table import table
 
 ROOT = Path(__file__).parent.parent
 Sizes = tuple[tuple[str, int], ...]

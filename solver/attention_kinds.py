@@ -7,7 +7,7 @@ alone, as far as they are split at all.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -56,7 +56,7 @@ def attending(kind: AttentionKind, nodes: list[Node], asked: Asked) -> Iterator[
             limits = capacity.narrowed(node.instance, limits) if asked.fit else limits
         except Infeasible:
             continue
-        yield Node(node.instance, limits, node.bound)
+        yield replace(node, limits=limits)
 
 
 def _limits(kind: AttentionKind, instance: Instance, limits: Limits) -> Limits:

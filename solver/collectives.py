@@ -69,5 +69,17 @@ def moves_nothing(move: Move, before: Shape, after: Shape, mesh: Mapping[str, in
     return move.kind == "permute" and _real_axes(before, mesh) == _real_axes(after, mesh)
 
 
+def sending(move: Move, before: Shape, after: Shape) -> tuple[str, ...]:
+    """The axes over which chips send: those that a move names, and of a permute all from the first
+    that changes its place to the last, since where sizes differ those between count on otherwise.
+    """
+    if move.kind != "permute":
+        return move.axes
+    pairs = zip(before, after, strict=True)
+    own, new = next((b.axes, a.axes) for b, a in pairs if b.axes != a.axes)
+    places = [i for i, axis in enumerate(own) if axis != new[i]]
+    return own[places[0] : places[-1] + 1]
+
+
 def _real_axes(shape: Shape, mesh: Mapping[str, int]) -> tuple[tuple[str, ...], ...]:
     return tuple(tuple(a for a in dim.axes if mesh[a] > 1) for dim in shape)

@@ -20,7 +20,7 @@ from layoutc.solver.branching import alike
 from layoutc.solver.describe import describe, named, of_weights, together
 from layoutc.solver.eliminate import Infeasible
 from layoutc.solver.kinds import Kind, confined, kinds, uses
-from layoutc.solver.meshes import named_axes, pinned
+from layoutc.solver.meshes import pinned
 from layoutc.solver.plan import Plan
 from layoutc.solver.search import Answer, Node, best, branches
 from layoutc.solver.sites import sites
@@ -124,8 +124,6 @@ class Race:
     fit: bool = True
 
     def __post_init__(self) -> None:
-        self.alike = frozenset(a.name for a in self.program.axes if a.size is None)
-        self.alike -= named_axes(self.program)
         self.on = self.program if self.thorough else pinned(self.program, self.plan.mesh)
         self.absent: list[Kind] = []
         self.gap = near(self.program)
@@ -171,7 +169,7 @@ class Race:
 
     def nodes(self, kind: Kind) -> list[Node]:
         """What there is of a class."""
-        return [x for node in self.whole for x in confined(kind, node, self.alike, self.asked)]
+        return [x for node in self.whole for x in confined(kind, node, self.asked)]
 
     def best(self, nodes: list[Node]) -> Plan:
         """The best plan in any of the branches. Raises `Infeasible` if there is none."""

@@ -26,7 +26,7 @@ class Fan:
     """The cost of the best tree, for each layout of the root and of each leaf.
 
     A table that is not written out. `scope` is the root and the leaves; `nodes` are their domains
-    as layouts, `rate` is seconds an element.
+    as layouts, `rate` is how often a way is gone, times what a second of moving counts.
     """
 
     scope: tuple[int, ...]

@@ -9,7 +9,7 @@ from math import prod
 
 from layoutc.dsl.operation import Move
 from layoutc.dsl.program import DTYPES, Define, Program
-from layoutc.solver.collectives import RULES, moves_nothing
+from layoutc.solver.collectives import RULES, moves_nothing, sending
 from layoutc.solver.hardware.fabric import Fabric
 from layoutc.solver.monomial import Cost, Monomial
 from layoutc.solver.network import FLAT, Network
@@ -71,7 +71,8 @@ def moving(program: Program, fabric: Fabric, large: bool = False) -> Cost:
         if moves_nothing(move, before, after, mesh):
             continue
         side = before if RULES[move.kind].side == "before" else after
-        rate, cut = fabric.rate(move.kind, move.axes), prod(mesh[a] for a in side.axes)
+        rate = fabric.rate(move.kind, sending(move, before, after))
+        cut = prod(mesh[a] for a in side.axes)
         per_byte = rate.large if large else rate.per_byte
         seconds = Fraction(per_byte) * DTYPES[item.type.dtype] / cut * times
         start = Monomial(Fraction(rate.start) * times)

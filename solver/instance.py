@@ -60,6 +60,7 @@ class Instance:
         self._routes = known._routes if known is not None and known.fabric is fabric else {}
         self._valid: dict[_Sized, Flags] = {} if known is None else known._valid
         self._memory: dict[_Sized, Floats] = {} if known is None else known._memory
+        self._moving: dict[_Sized, Floats] = {} if known is None else known._moving
         self.domains: dict[int, Ints] = {}
         for variable in {problem.find(v) for v in range(len(problem.variables))}:
             self.domains[variable] = np.flatnonzero(self._allowed(variable))
@@ -88,6 +89,13 @@ class Instance:
         if key not in self._memory:
             self._memory[key] = space.held(self.sizes[part], self.mesh)
         return self._memory[key]
+
+    def moving(self, space: Space, part: int) -> Floats:
+        """[edges], elements that a move of a partial sum is priced by (`Space.moving`)."""
+        key = self._sized(space, part)
+        if key not in self._moving:
+            self._moving[key] = space.moving(self.sizes[part], self.mesh)
+        return self._moving[key]
 
     def _allowed(self, variable: int) -> Flags:
         found = self.problem.variables[variable]
@@ -125,7 +133,7 @@ class Instance:
     def seconds(self, space: Space, part: int, itemsize: int) -> Floats:
         """[edges], what each move of a partial sum takes, once."""
         edges = space.edges("sum")
-        bytes_ = space.moving(self.sizes[part], self.mesh) * itemsize
+        bytes_ = self.moving(space, part) * itemsize
         starts, rates = (table[edges.kinds, edges.axes] for table in self._rates)
         return np.where(bytes_ > 0, starts + rates * bytes_, 0.0)
 

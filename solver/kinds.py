@@ -24,6 +24,7 @@ from layoutc.solver.problem import Problem, Step, Value
 from layoutc.solver.relations import Flags
 from layoutc.solver.search import Node
 from layoutc.solver.space import Ints, Space
+from layoutc.solver.symmetry import alike
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,17 +94,14 @@ def _sides_in(problem: Problem, step: Step, leaf: int) -> tuple[int, ...]:
     return sides(own, beside, result)
 
 
-def confined(kind: Kind, node: Node, alike: frozenset[str], asked: Asked) -> Iterator[Node]:
-    """What there is of a class on the mesh of a branch, in a branch for each choice of axes.
-
-    Of axes that are `alike`, those of the same size need not all be tried.
-    """
+def confined(kind: Kind, node: Node, asked: Asked) -> Iterator[Node]:
+    """What there is of a class on the mesh of a branch, in a branch for each choice of axes."""
     real = axes_of(node.instance)
     if kind.needs > len(real):
         return
     try:
         instance = _narrow(kind, node.instance)
-        for gathered in choices(kind, instance, real, alike):
+        for gathered in choices(kind, instance, real):
             with suppress(Infeasible):
                 limits, bound = _limits(kind, instance, real, gathered)
                 limits = capacity.narrowed(instance, limits) if asked.fit else limits
@@ -117,13 +115,13 @@ def axes_of(instance: Instance) -> tuple[str, ...]:
     return tuple(a for a in instance.problem.axes if instance.mesh[a] > 1)
 
 
-def choices(
-    kind: Kind, instance: Instance, real: tuple[str, ...], alike: frozenset[str]
-) -> Iterator[frozenset[str]]:
+def choices(kind: Kind, instance: Instance, real: tuple[str, ...]) -> Iterator[frozenset[str]]:
     """The axes to gather over: every set of so many, one of those that differ by a renaming."""
+    groups = alike(instance.problem, instance.fabric)
+    first = {axis: group[0] for group in groups for axis in group}
     seen = set()
     for chosen in combinations(real, len(real) if kind == WHOLE else kind.gathered):
-        key = tuple(sorted(str(instance.mesh[a]) if a in alike else a for a in chosen))
+        key = tuple(sorted(first.get(axis, axis) for axis in chosen))
         if key not in seen:
             seen.add(key)
             yield frozenset(chosen)
@@ -137,8 +135,8 @@ def _narrow(kind: Kind, instance: Instance) -> Instance:
         problem = replace(problem, variables=variables, merged=dict(problem.merged))
         for use in uses(problem):
             problem.equate(use.root, use.leaf)
-    alike = kind.stays or kind == WHOLE
-    return Instance(problem, instance.fabric, instance.large, instance, alike)
+    same = kind.stays or kind == WHOLE
+    return Instance(problem, instance.fabric, instance.large, instance, alike=same)
 
 
 def _limits(

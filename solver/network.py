@@ -27,7 +27,7 @@ from math import inf, prod
 from layoutc.dsl.operation import Move, MoveKind
 from layoutc.dsl.program import Program
 from layoutc.dsl.shape import Shape
-from layoutc.solver.collectives import RULES, held, received, received_large
+from layoutc.solver.collectives import RULES, held, received, received_large, sending
 from layoutc.solver.hardware.fabric import Fabric
 from layoutc.solver.hardware.machine import Machine
 from layoutc.solver.hardware.placement import Parts
@@ -89,7 +89,8 @@ class ManyBandwidths:
     def takes(self, move: Move, before: Shape, after: Shape, ones: frozenset[str]) -> Both:
         """Seconds, over mesh sizes and bandwidths; axes of one chip, `ones`, take no part."""
         rule = RULES[move.kind]
-        axes = tuple(a for a in self.axes if a in move.axes and a not in ones)
+        over = sending(move, before, after)
+        axes = tuple(a for a in self.axes if a in over and a not in ones)
         side = held(before if rule.side == "before" else after)
         factor = side * Monomial(Fraction(rule.factor))
         large, exact = self._rate(move.kind, axes)

@@ -16,7 +16,7 @@ from layoutc.dsl.operation import Move, Product
 from layoutc.dsl.program import DTYPES, Define, Program, Type
 from layoutc.dsl.shape import Shape
 from layoutc.solver import lifetimes
-from layoutc.solver.collectives import RULES, held, moves_nothing, received
+from layoutc.solver.collectives import RULES, held, moves_nothing, received, sending
 from layoutc.solver.hardware.fabric import Fabric
 from layoutc.solver.hardware.machine import Machine
 from layoutc.solver.monomial import Monomial
@@ -244,7 +244,7 @@ class _Pricer:
         itemsize = DTYPES[item.type.dtype]
         side = before if RULES[move.kind].side == "before" else after
         bytes_ = float(held(side).exact(self.values) * itemsize)
-        rate = self.fabric.rate(move.kind, move.axes)
+        rate = self.fabric.rate(move.kind, sending(move, before, after))
         return StatementPrice(
             item,
             times,

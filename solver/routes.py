@@ -19,7 +19,7 @@ from layoutc.solver.space import Edges, Floats, Ints
 SLAB = 1 << 20
 """So many edges are relaxed at once, over all starts: what stays near the processor."""
 
-FEW = 256
+FEW = 128
 """Up to so many layouts it is faster to know every way than to look for those that are asked."""
 
 
@@ -72,7 +72,7 @@ class Routes:
 
     @cached_property
     def closure(self) -> Floats:
-        """[layouts, layouts], the elements that the cheapest ways receive."""
+        """[layouts, layouts], the seconds that the cheapest ways take."""
         count = len(self.starts)
         ways = np.full((count, count), np.inf)
         np.minimum.at(ways, (self.source, self.target), self.weights[0])
@@ -83,7 +83,7 @@ class Routes:
         return ways
 
     def ways(self, rate: float) -> Floats | None:
-        """[layouts, layouts], every way at `rate` seconds an element; None if they are many."""
+        """[layouts, layouts], every way, `rate` times what it takes; None if they are many."""
         if len(self.starts) > FEW:
             return None
         if rate not in self.priced:

@@ -101,7 +101,7 @@ def _ways(race: Race, kind: Kind) -> Iterator[_Way]:
     for node in race.whole:
         real = axes_of(node.instance)
         if kind.needs <= len(real):
-            for over in choices(kind, node.instance, real, race.alike):
+            for over in choices(kind, node.instance, real):
                 yield node.instance, real, over
 
 

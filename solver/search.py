@@ -11,6 +11,7 @@ takes in any of them; only if that is promising are they looked at one by one.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
@@ -92,22 +93,21 @@ def search(program: Program, chips: int, machine: Machine, asked: Asked) -> Outc
 
     Raises `Infeasible` if no mesh has a layout for every tensor (and room for them).
     """
-    return best(list(branches(program, chips, machine, asked)), asked)
+    return best(list(branches(program, chips, machine, asked)), asked, following=not asked.gap)
 
 
-def best(nodes: list[Node], asked: Asked) -> Outcome:
-    """The optima in any of the branches. Raises `Infeasible` if there is nothing in them."""
+def best(nodes: list[Node], asked: Asked, *, following: bool = False) -> Outcome:
+    """The optima in any of the branches; `following`: the mesh after the best is looked for in all
+    its places. Raises `Infeasible` if there is nothing in them."""
     relax: Relax = ByOverlap() if nodes and nodes[0].instance.machine.overlap else ByTime()
     if asked.minimize == "communication":
         relax = by_communication(least_work((n.instance, n.limits) for n in nodes))
     queue = _Queue(relax, asked)
     queue.run(nodes)
-    least: dict[tuple[int, ...], tuple[float, Mesh]] = {}
-    for found, value in queue.values.items():
-        mesh = dict(queue.instances[found].mesh)
-        key = tuple(mesh.values())
-        least[key] = min(least.get(key, (np.inf, mesh)), (value, mesh), key=lambda pair: pair[0])
-    worse = [(v, mesh) for v, mesh in least.values() if v > queue.best * (1 + TOLERANCE)]
+    if following:
+        queue.look_on()
+    values = queue.values.items()
+    worse = [(v, dict(mesh)) for mesh, v in values if v > queue.best * (1 + TOLERANCE)]
     proven = [a for a in queue.answers if a.proven] or queue.answers
     return Outcome(proven, queue.bound, sorted(worse, key=lambda pair: pair[0]))
 
@@ -164,24 +164,34 @@ def placed(node: Node) -> Iterator[Node]:
             yield replace(node, instance=instance, places=())
 
 
+_Key = tuple[tuple[str, int], ...]
+"""A mesh."""
+
+
+def _key(node: Node) -> _Key:
+    return tuple(node.instance.mesh.items())
+
+
 ROUNDING = 1e-9
 """How far above the ceiling a branch must be to be left, as a share."""
 
 
 @dataclass(slots=True)
 class _Queue:
-    """Branches by their bounds, the answers no worse than the best so far, all values met, and
-    the meshes that were parted, whose values may not be the last word. `floor` is the least bound
-    of the branches that were left without a proof."""
+    """Branches by their bounds, the answers no worse than the best so far, and the least value met
+    on each mesh; `waiting` is how many branches of a mesh there are yet to look into, `seen` the
+    instances of those that were looked into; once the best is `proven`, only the next is sought.
+    `floor` is the least bound of the branches that were left without a proof."""
 
     relax: Relax
     asked: Asked
     best: float = np.inf
     bound: float = 0.0
     floor: float = np.inf
-    values: dict[int, float] = field(default_factory=dict)
-    parted: set[int] = field(default_factory=set)
-    instances: dict[int, Instance] = field(default_factory=dict)
+    proven: bool = False
+    values: dict[_Key, float] = field(default_factory=dict)
+    waiting: Counter[_Key] = field(default_factory=Counter)
+    seen: set[Instance] = field(default_factory=set)
     answers: list[Answer] = field(default_factory=list)
     heap: list[tuple[float, int, Node]] = field(default_factory=list)
     ticket: Iterator[int] = field(default_factory=count)
@@ -193,30 +203,47 @@ class _Queue:
         """
         for node in roots:
             self.push(node)
-        while self.heap:
-            bound, _, node = heappop(self.heap)
-            if bound > self.best * (1 + TOLERANCE) * (1 - self.asked.gap):
-                self.bound = min(bound, self.best)
-                break
-            try:
-                relaxed = self.relax(node.instance, node.limits, self.ceiling(node))
-            except Infeasible:
-                continue
-            bounded = replace(node, bound=max(node.bound, relaxed.bound))
-            if node.places:
-                for one in placed(bounded):
-                    self.push(one)
-            else:
-                self.settle(bounded, relaxed)
-        else:
-            self.bound = self.best
-        self.bound = min(self.bound, self.floor)
+        while self.heap and self.least <= self.best * (1 + TOLERANCE) * (1 - self.asked.gap):
+            self.look(self.pop())
+        self.bound = min(self.least, self.best, self.floor)
         if not self.answers:
             raise Infeasible
 
+    def look_on(self) -> None:
+        """Finds the mesh after the best, in whichever of its places it is that."""
+        self.proven = True
+        while self.heap:
+            node = self.pop()
+            if node.instance not in self.seen and node.bound <= self.ceiling(node):
+                self.look(node)
+
+    def look(self, node: Node) -> None:
+        """Bounds a branch, and keeps what comes of it."""
+        self.seen.add(node.instance)
+        try:
+            relaxed = self.relax(node.instance, node.limits, self.ceiling(node))
+        except Infeasible:
+            return
+        bounded = replace(node, bound=max(node.bound, relaxed.bound))
+        if node.places:
+            for one in placed(bounded):
+                self.push(one)
+        else:
+            self.settle(bounded, relaxed)
+
+    @property
+    def least(self) -> float:
+        """What nothing is below that is yet to be looked into."""
+        return self.heap[0][0] if self.heap else np.inf
+
     def push(self, node: Node) -> None:
-        self.instances[id(node.instance)] = node.instance
+        self.waiting[_key(node)] += 1
         heappush(self.heap, (node.bound, next(self.ticket), node))
+
+    def pop(self) -> Node:
+        _, _, node = heappop(self.heap)
+        self.waiting[_key(node)] -= 1
+        return node
 
     def settle(self, node: Node, relaxed: Relaxed) -> None:
         """Keeps what is proven; puts back what is not, in two halves."""
@@ -228,14 +255,13 @@ class _Queue:
         if relaxed.last:
             self.floor = min(self.floor, node.bound)
         if self.fits(node, relaxed):
-            seen = self.values.get(id(node.instance), np.inf)
-            self.values[id(node.instance)] = min(seen, relaxed.value)
+            met = self.values.get(_key(node), np.inf)
+            self.values[_key(node)] = min(met, relaxed.value)
             self.accept(Answer(node, relaxed.weights, relaxed.value, relaxed.found, proven))
             if proven:
                 return
         elif proven:
             parts = capacity.relieved(node.instance, node.limits, relaxed.found)
-        self.parted.add(id(node.instance))
         if node.bound <= self.best * (1 + TOLERANCE):
             for limits in parts or ():
                 self.part(node, limits)
@@ -253,8 +279,9 @@ class _Queue:
         Only what is proven counts: a value that may yet tie with the best says nothing of the next.
         """
         above = self.best * (1 + TOLERANCE)
-        last = (v for i, v in self.values.items() if i not in self.parted and v > above)
-        own = self.values.get(id(node.instance), np.inf)
+        final = (m for m in self.values if self.proven or not self.waiting[m])
+        last = (self.values[m] for m in final if self.values[m] > above)
+        own = self.values.get(_key(node), np.inf)
         return min([own, *last]) * (1 + ROUNDING)
 
     def accept(self, answer: Answer) -> None:

@@ -42,8 +42,9 @@ def distinct(program: Program, chips: int, machine: Machine) -> list[list[Fabric
     for fabric in sites(program.axes, chips, machine):
         if any(fabric.mesh[a] < fabric.mesh[b] for a, b in pairwise(alike)):
             continue
-        axes = tuple(fabric.mesh)
-        keys = {fabric.key(tuple(name[a] for a in axes)) for name in names}
+        mesh, axes = fabric.mesh, tuple(fabric.mesh)
+        same = (name for name in names if all(mesh[name[a]] == mesh[a] for a in axes))
+        keys = {fabric.key(tuple(name[a] for a in axes)) for name in same}
         if seen.isdisjoint(keys):
             seen |= keys
             found.setdefault(tuple(fabric.mesh.values()), []).append(fabric)

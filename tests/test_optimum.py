@@ -42,7 +42,7 @@ def program(text: str) -> Program:
 def test_the_solver_finds_what_enumeration_finds(seed: int) -> None:
     task = small(seed)
     holes = program(task.text)
-    tables = tables_of(holes, task.chips)
+    tables = tables_of(holes, task.chips, task.machine)
     for minimize in BOTH:
         best = optimum(holes, task.chips, task.machine, minimize, tables)
         if best is None:

@@ -15,6 +15,7 @@ import pytest
 from enumerate import Minimize, optimum, tables_of
 from enumerate_phases import handed_over, optimum_of_phases
 from machines import plain
+from networks import Flat
 from small_layers import small_layer
 from small_programs import Small
 from steps import declared
@@ -52,7 +53,7 @@ def solved(task: Small, minimize: Minimize) -> Plan | None:
 def test_the_solver_finds_what_enumeration_finds(seed: int) -> None:
     task = small_layer(seed)
     holes = read(task.text)
-    tables = tables_of(holes, task.chips)
+    tables = tables_of(holes, task.chips, task.machine)
     for minimize in BOTH:
         plan = solved(task, minimize)
         best = optimum(holes, task.chips, task.machine, minimize, tables)
@@ -80,7 +81,7 @@ def test_and_what_it_costs_to_hand_caches_over(seed: int) -> None:
 def total(plan: Plan) -> tuple[float, float]:
     """What is minimised of all passes, and of handing over the caches as the plan holds them."""
     passes = [one.program for one in plan.passes]
-    moving = handed_over(passes, plan.mesh, plan.machine, map(caches, passes))
+    moving = handed_over(passes, Flat.of(plan.mesh), plan.machine, map(caches, passes))
     found = [(one.weight, objective(one.prices, plan.minimize)) for one in plan.passes]
     first, second = (sum(often * value[i] for often, value in found) for i in (0, 1))
     return (first + moving, second) if plan.minimize == "time" else (first, second + moving)
@@ -149,7 +150,7 @@ def test_what_was_weighed_is_what_is_priced(phases: int) -> None:
 def assert_weighed(answer: Answer, machine: Machine) -> None:
     passes = [f.program for f in capacity.filled(answer.node.instance, answer.found)]
     mesh = mesh_of(passes[0])
-    handed = handed_over(passes, mesh, machine, map(caches, passes))
+    handed = handed_over(passes, Flat.of(mesh), machine, map(caches, passes))
     more = (handed / passes[0].phase.weight, 0.0)
     for alone, times, moving in zip(passes, answer.found.times, more, strict=False):
         prices = price(alone, uniform(mesh, machine))

@@ -101,10 +101,14 @@ class Fabric:
 
     @cached_property
     def fastest(self) -> float:
-        """The most that a chip receives over any axes, in bytes/s."""
+        """The most that a chip receives in an all-gather over any axes, in bytes/s."""
         every = [a for a in self.mesh if self.mesh[a] > 1]
-        found = (self.bandwidth(s) for n in range(len(every)) for s in combinations(every, n + 1))
-        return max(found, default=float("inf"))
+        sets = [s for n in range(len(every)) for s in combinations(every, n + 1)]
+        return max(map(self._receiving, sets), default=float("inf"))
+
+    def _receiving(self, axes: tuple[str, ...]) -> float:
+        new = 1 - 1 / prod(self.mesh[a] for a in axes)
+        return new / self.rate("all-gather", axes).per_byte
 
     def times(self, axes: Sequence[str] = ()) -> tuple[float, ...]:
         """All that collectives take, the axes in this order."""

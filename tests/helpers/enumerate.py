@@ -1,9 +1,10 @@
 """Plain enumeration: the least that a small program can cost, found by trying everything.
 
-Every mesh; on it every layout of every declaration; then statement after statement, every way to
-have its operands. A state is the set of versions (layouts) of each value that is still needed,
-and nothing is left out of the search but what is provably no better: see `Search`. It is
-written from the rules of the notation alone, to be what the solver is held against.
+Every mesh, in every place where a machine has places; on it every layout of every declaration; then
+statement after statement, every way to have its operands. A state is the set of versions (layouts)
+of each value that is still needed, and nothing is left out of the search but what is provably no
+better: see `Search`. It is written from the rules of the notation alone, to be what the solver is
+held against; of what moves cost in a place it asks the machine.
 
 Blocks are not enumerated. Axes of one chip that no annotation names split nothing: left out.
 """
@@ -19,6 +20,7 @@ from math import inf, prod
 from typing import Literal
 
 from layouts import Layouts
+from networks import Flat, Network, placed
 from rows import rows_of, takes_a_maximum
 from steps import (
     Begin,
@@ -32,13 +34,16 @@ from steps import (
 )
 from versions import Versions
 
+from layoutc.dsl.operation import Product as Multiply
 from layoutc.dsl.program import DTYPES, Program
+from layoutc.dsl.scales import scaled
 from layoutc.dsl.shape import Shape
 from layoutc.solver.hardware.machine import Machine
 
 Minimize = Literal["time", "communication"]
 Label = tuple[int, int, int]
-"""Flops, bytes of weights read, bytes received times the chips of the mesh: all whole."""
+"""Flops at the machine's highest peak, bytes of weights read, what moving costs in the units of the
+network: all whole."""
 State = tuple[tuple[frozenset[int], ...], tuple[int, ...], tuple[int, ...]]
 """The versions at hand by value; the operands read so far; the layouts that others must equal."""
 Frontier = dict[State, list[Label]]
@@ -49,7 +54,8 @@ NONE: frozenset[int] = frozenset()
 
 @dataclass(frozen=True, slots=True)
 class Optimum:
-    """What the best program costs a chip: flops, bytes of weights read, bytes received."""
+    """What the best program costs a chip: flops, bytes of weights read, bytes received; seconds of
+    moving where axes have a place."""
 
     mesh: dict[str, int]
     flops: int
@@ -71,7 +77,7 @@ def optimum(
     `tables` are those of the same program and chips, where they are there already.
     """
     best: Optimum | None = None
-    for table in tables_of(program, chips) if tables is None else tables:
+    for table in tables_of(program, chips, machine) if tables is None else tables:
         search = Search(table, machine, minimize)
         bound = (inf, inf) if best is None else best.objective
         # A narrow search first: what it finds can be had, so that worse need not be looked at.
@@ -82,44 +88,50 @@ def optimum(
     return best
 
 
-def tables_of(program: Program, chips: int) -> list[Tables]:
-    """What there is to choose from, on every mesh of `chips` chips."""
-    return [Tables(program, mesh) for mesh in all_meshes(program, chips)]
+def tables_of(program: Program, chips: int, machine: Machine) -> list[Tables]:
+    """What there is to choose from, on every mesh of `chips` chips, in every place."""
+    return [Tables(program, network) for network in all_networks(program, chips, machine)]
 
 
-def all_meshes(program: Program, chips: int) -> Iterator[dict[str, int]]:
-    """Every factorisation of `chips` that agrees with the pinned sizes.
+def all_networks(program: Program, chips: int, machine: Machine) -> Iterator[Network]:
+    """Every mesh of `chips` chips that agrees with the pinned sizes, in every place.
 
     Axes whose size is open and that nobody names are alike, so of the orders of their sizes one
     is taken.
     """
     named = named_axes(program)
     alike = [a.name for a in program.axes if a.size is None and a.name not in named]
+    every = map(Flat.of, _factorisations(program, chips, named))
+    for network in every if machine.flat else placed(program, chips, machine, named):
+        sizes = [network.mesh.get(a, 1) for a in alike]
+        if all(one >= other for one, other in pairwise(sizes)):
+            yield network
+
+
+def _factorisations(program: Program, chips: int, named: set[str]) -> Iterator[dict[str, int]]:
     for sizes in product(range(1, chips + 1), repeat=len(program.axes)):
         pinned = all(a.size in (None, n) for a, n in zip(program.axes, sizes, strict=True))
         mesh = {a.name: n for a, n in zip(program.axes, sizes, strict=True)}
-        falling = all(mesh[a] >= mesh[b] for a, b in pairwise(alike))
-        if prod(sizes) == chips and pinned and falling:
+        if prod(sizes) == chips and pinned:
             yield {a: n for a, n in mesh.items() if n > 1 or a in named}
 
 
 class Tables:
     """What a program may choose from on one mesh: layouts of values, rows of statements."""
 
-    def __init__(
-        self, program: Program, mesh: Mapping[str, int], kept: Collection[str] = ()
-    ) -> None:
-        self.program, self.mesh, self.kept = program, mesh, kept
+    def __init__(self, program: Program, network: Network, kept: Collection[str] = ()) -> None:
+        self.program, self.network, self.kept = program, network, kept
+        self.mesh = mesh = network.mesh
         self.plan: Plan = plan_of(program, kept)
         sizes = {d: size for d, size in program.dims.items() if size is not None}
         maxima = any(isinstance(s, Operate) and takes_a_maximum(s.define) for s in self.plan.steps)
-        spaces: dict[tuple[str, ...], Layouts] = {}
+        spaces: dict[tuple[tuple[str, ...], int], Layouts] = {}
         self.versions = []
         for found in self.plan.values:
-            dims = found.shape.names
-            if dims not in spaces:
-                spaces[dims] = Layouts(dims, sizes, mesh, maxima)
-            self.versions.append(Versions(spaces[dims]))
+            key = dims, itemsize = found.shape.names, DTYPES[found.dtype]
+            if key not in spaces:
+                spaces[key] = Layouts(dims, sizes, mesh, maxima, network, itemsize)
+            self.versions.append(Versions(spaces[key]))
         self.rows = {
             step.define.name: rows_of(
                 step.define,
@@ -146,14 +158,17 @@ class Search:
 
     def __init__(self, tables: Tables, machine: Machine, minimize: Minimize) -> None:
         self.program, self.mesh, self.plan = tables.program, tables.mesh, tables.plan
+        self.network = tables.network
         self.versions, self.rows = tables.versions, tables.rows
         self.machine, self.minimize = machine, minimize
-        self.chips = prod(self.mesh.values())
+        self.moving = self.network.rate(machine)
         self.itemsize = [DTYPES[found.dtype] for found in self.plan.values]
+        self.highest = max(machine.peaks.values())
+        self.scales = self._scales()
         self.least = self._least()
         # What is kept is compared with what other tables keep: there axes have their names.
         named = {*self.mesh} if tables.kept else named_axes(self.program)
-        self.renamings = list(_renamings(self.mesh, named))
+        self.renamings = [n for n in _renamings(self.mesh, named) if self.network.alike(n)]
 
     # The search.
 
@@ -217,6 +232,7 @@ class Search:
             traffic = 0
             if step.stored and self.minimize == "time":
                 traffic = layouts.elements(number) * self.itemsize[step.value]
+                traffic += self.scales.get(step.value, 0)
             fixed = (*liked, number) if step.liked else liked
             later = frozenset({number}) if step.later else NONE
             yield (_with(held, step.value, later), operands, fixed), (0, traffic, 0)
@@ -247,9 +263,10 @@ class Search:
 
     def _operate(self, step: Operate, state: State) -> Iterator[tuple[State, Label]]:
         held, operands, liked = state
+        heft = self._heft(step)
         for result, flops, moved in self.rows[step.define.name][operands]:
             versions = frozenset({result}) if step.later else NONE
-            yield (_with(held, step.result, versions), (), liked), (flops, 0, moved)
+            yield (_with(held, step.result, versions), (), liked), (heft * flops, 0, moved)
 
     def _demand(self, step: Demand, state: State) -> Iterator[tuple[State, Label]]:
         """A name in every layout that its annotation, and where it leaves the program, allow."""
@@ -270,14 +287,28 @@ class Search:
     def _ways(
         self, value: int, held: tuple[frozenset[int], ...], target: int, later: int
     ) -> Iterator[tuple[int, frozenset[int]]]:
-        for elements, versions in self.versions[value].ways(held[value], target, later):
-            yield elements * self.itemsize[value], versions
+        yield from self.versions[value].ways(held[value], target, later)
 
     # What costs what.
 
+    def _heft(self, step: Operate) -> int:
+        """How many operations at the highest peak take as long as one of a product."""
+        if not isinstance(step.define.operation, Multiply):
+            return 0
+        peak = self.machine.peak(*(self.plan.values[v].dtype for v in step.operands))
+        heft = Fraction(self.highest) / Fraction(peak)
+        assert heft.denominator == 1, "peaks are multiples of each other"
+        return int(heft)
+
+    def _scales(self) -> dict[int, int]:
+        """The bytes of the scales of each int8 weight, by its value; every chip reads them all."""
+        sizes = self.program.sizes
+        found = scaled(self.program).items()
+        return {self.plan.of[name]: 4 * prod(sizes[d] for d in dims) for name, dims in found}
+
     def _objective(self, label: Label) -> tuple[float, float]:
-        compute = label[0] / self.machine.peak_flops
-        moving = label[2] / self.chips / self.machine.network_bandwidth
+        compute = label[0] / self.highest
+        moving = label[2] / self.moving
         if self.minimize == "communication":
             return compute, moving
         return max(compute, label[1] / self.machine.memory_bandwidth) + moving, 0.0
@@ -295,17 +326,18 @@ class Search:
             flops = traffic = 0
             if isinstance(step, Operate):
                 costs = [c for found in self.rows[step.define.name].values() for c in found]
-                flops = min((c[1] for c in costs), default=0)
+                flops = min((c[1] for c in costs), default=0) * self._heft(step)
             elif isinstance(step, Begin) and step.stored and self.minimize == "time":
                 layouts = self.versions[step.value].layouts
                 sizes = [layouts.elements(number) for number in self._allowed(step)]
                 traffic = min(sizes, default=0) * self.itemsize[step.value]
+                traffic += self.scales.get(step.value, 0)
             least.append(_plus((flops, traffic, 0), least[-1]))
         return least[::-1]
 
     def _optimum(self, label: Label) -> Optimum:
         mesh = {a.name: self.mesh.get(a.name, 1) for a in self.program.axes}
-        received = Fraction(label[2], self.chips)
+        received = Fraction(label[2], self.network.scale)
         return Optimum(mesh, label[0], label[1], received, self._objective(label))
 
     # What is left out.
@@ -346,7 +378,7 @@ class Search:
         self, label: Label, have: frozenset[int], want: frozenset[int], value: int, later: int
     ) -> Label:
         cost = self.versions[value].price(have, want, later)
-        return label[0], label[1], label[2] + cost * self.itemsize[value]
+        return label[0], label[1], label[2] + cost
 
     def _narrowed(self, frontier: Frontier, width: int, rest: Label) -> Frontier:
         def promise(entry: tuple[State, list[Label]]) -> tuple[float, float]:

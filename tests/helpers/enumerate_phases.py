@@ -8,13 +8,14 @@ likes: to hand a cache over takes what moves it to the layout in which the next 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from functools import cache
 from itertools import pairwise, product
-from math import inf, prod
+from math import inf
 
-from enumerate import Minimize, Search, Tables, all_meshes
+from enumerate import Minimize, Search, Tables, all_networks
 from layouts import Layouts
+from networks import Network
 from steps import declared
 
 from layoutc.dsl.program import DTYPES, Program
@@ -30,30 +31,30 @@ Held = tuple[Shape, ...]
 def optimum_of_phases(
     program: Program, chips: int, machine: Machine, minimize: Minimize
 ) -> Value | None:
-    """The least over every mesh of `chips` chips; None if no mesh has a layout for everything."""
-    found = (_on(program, mesh, machine, minimize) for mesh in all_meshes(program, chips))
+    """The least over every mesh of `chips` chips, in every place; None if no mesh has a layout for
+    everything."""
+    networks = all_networks(program, chips, machine)
+    found = (_on(program, network, machine, minimize) for network in networks)
     return min((value for value in found if value is not None), default=None)
 
 
 def handed_over(
-    passes: Iterable[Program], mesh: Mapping[str, int], machine: Machine, held: Iterable[Held]
+    passes: Iterable[Program], network: Network, machine: Machine, held: Iterable[Held]
 ) -> float:
     """The seconds of all hand-overs, the caches held so in each phase."""
     return sum(
-        _handed(source, target, mesh, machine, here, there)
+        _handed(source, target, network, machine, here, there)
         for (source, target), (here, there) in zip(pairwise(passes), pairwise(held), strict=True)
     )
 
 
-def _on(
-    program: Program, mesh: Mapping[str, int], machine: Machine, minimize: Minimize
-) -> Value | None:
-    tables = [_by_layouts(alone, mesh, machine, minimize) for alone in program.passes]
+def _on(program: Program, network: Network, machine: Machine, minimize: Minimize) -> Value | None:
+    tables = [_by_layouts(alone, network, machine, minimize) for alone in program.passes]
     best = None
     for weights in set.intersection(*(set(table) for table in tables)):
         for choice in product(*(table[weights].items() for table in tables)):
             held, values = zip(*choice, strict=True)
-            moving = handed_over(program.passes, mesh, machine, held)
+            moving = handed_over(program.passes, network, machine, held)
             often = [alone.phase.weight for alone in program.passes]
             first, second = (
                 sum(n * v[i] for n, v in zip(often, values, strict=True)) for i in (0, 1)
@@ -64,11 +65,11 @@ def _on(
 
 
 def _by_layouts(
-    program: Program, mesh: Mapping[str, int], machine: Machine, minimize: Minimize
+    program: Program, network: Network, machine: Machine, minimize: Minimize
 ) -> dict[Held, dict[Held, Value]]:
     """The least of a phase by the layouts of its weights, and by those of its caches."""
     names = {kind: list(_named(program, kind)) for kind in ("weight", "cache")}
-    tables = Tables(program, mesh, kept=[*names["weight"], *names["cache"]])
+    tables = Tables(program, network, kept=[*names["weight"], *names["cache"]])
     found: dict[Held, dict[Held, Value]] = defaultdict(dict)
     for liked, value in Search(tables, machine, minimize).by_layouts().items():
         shapes = {
@@ -87,7 +88,7 @@ def _named(program: Program, kind: str) -> Iterator[str]:
 def _handed(
     source: Program,
     target: Program,
-    mesh: Mapping[str, int],
+    network: Network,
     machine: Machine,
     here: Held,
     there: Held,
@@ -98,15 +99,15 @@ def _handed(
         if any(own[d] > theirs[d] for d in start.names):
             continue
         resized = [a for d in end for a in d.axes if own[d.name] != theirs[d.name]]
-        layouts = _layouts(start.names, tuple(own.items()), tuple(mesh.items()))
+        itemsize = DTYPES[declared(source)[name].type.dtype]
+        layouts = _layouts(start.names, tuple(own.items()), network, itemsize)
         numbers = layouts.number[start], layouts.number[end.without(resized)]
-        total += int(layouts.distances[numbers]) * DTYPES[declared(source)[name].type.dtype]
-    seconds = total / prod(mesh.values()) / machine.network_bandwidth
-    return seconds * source.phase.weight
+        total += int(layouts.distances[numbers])
+    return total / network.rate(machine) * source.phase.weight
 
 
 @cache
 def _layouts(
-    dims: tuple[str, ...], sizes: tuple[tuple[str, int], ...], mesh: tuple[tuple[str, int], ...]
+    dims: tuple[str, ...], sizes: tuple[tuple[str, int], ...], network: Network, itemsize: int
 ) -> Layouts:
-    return Layouts(dims, dict(sizes), dict(mesh), maxima=False)
+    return Layouts(dims, dict(sizes), network.mesh, False, network, itemsize)

@@ -1,8 +1,7 @@
 """Every layout that a tensor can have on a mesh, every move between two, and the cheapest way.
 
 Written as plainly as can be, and from the rules alone: `layoutc.dsl.rules.infer` says which
-statements are legal, and what a move brings is what the page on costs says. Nothing of the
-solver is used.
+statements are legal, and a network (`networks`) what a move costs. Nothing of the search is used.
 """
 
 from __future__ import annotations
@@ -14,6 +13,7 @@ from itertools import combinations, permutations, product
 from math import prod
 
 import numpy as np
+from networks import Flat, Network
 from numpy.typing import NDArray
 
 from layoutc.dsl.operation import Move
@@ -76,12 +76,19 @@ def _landed(shape: Shape, dim: str, order: tuple[str, ...]) -> Shape:
     return base.with_split(dim, base.split(dim) + order)
 
 
+def _between(before: Shape, after: Shape) -> tuple[str, ...]:
+    """The axes from the first that changes its place to the last: where sizes differ, those between
+    count on otherwise too."""
+    (one, other) = next(pair for pair in zip(before, after, strict=True) if pair[0] != pair[1])
+    places = [i for i, a in enumerate(one.axes) if a != other.axes[i]]
+    return one.axes[places[0] : places[-1] + 1]
+
+
 class Layouts:
     """The layouts of tensors of `dims` on `mesh`, by number, and the distances between them.
 
     A layout in which axes do not divide a dim is none, nor, without `maxima`, is a partial
-    maximum. Distances are in elements that a chip
-    receives, times the chips of the mesh, which makes them whole numbers.
+    maximum. Distances are in the network's units, of elements of `itemsize` bytes.
     """
 
     def __init__(
@@ -90,9 +97,12 @@ class Layouts:
         sizes: Mapping[str, int],
         mesh: Mapping[str, int],
         maxima: bool = True,
+        network: Network | None = None,
+        itemsize: int = 1,
     ) -> None:
         self.values = {**sizes, **mesh}
-        self.mesh, self.chips = mesh, prod(mesh.values())
+        self.mesh, self.network = mesh, network or Flat.of(mesh)
+        self.itemsize = itemsize
         candidates = all_shapes(dims, tuple(mesh))
         kept = (s for s in candidates if maxima or s.reduction != "max")
         self.shapes = [s for s in kept if self._divides(s)]
@@ -114,18 +124,15 @@ class Layouts:
                 yield move, self.number[after], self._cost(move, shape, after)
 
     def _cost(self, move: Move, before: Shape, after: Shape) -> int:
-        """What the page on costs says, times the chips."""
-        group = prod(self.mesh[a] for a in move.axes)
-        held = before.elements(self.values, self.mesh) * self.chips
-        match move.kind:
-            case "slice":
-                return 0
-            case "permute":
-                return 0 if self._alike(before, after) else held
-            case "all-gather":
-                held = after.elements(self.values, self.mesh) * self.chips
-        times = 2 if move.kind == "all-reduce" else 1
-        return times * held // group * (group - 1)
+        """Nothing where no chip receives anything."""
+        if move.kind == "slice" or all(self.mesh[a] == 1 for a in move.axes):
+            return 0
+        if move.kind == "permute" and self._alike(before, after):
+            return 0
+        axes = _between(before, after) if move.kind == "permute" else move.axes
+        larger = after if move.kind == "all-gather" else before
+        held = larger.elements(self.values, self.mesh) * self.itemsize
+        return self.network.cost(move.kind, axes, held)
 
     def _alike(self, before: Shape, after: Shape) -> bool:
         """Whether axes of more than one chip stand in the same order in both."""

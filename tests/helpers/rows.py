@@ -7,7 +7,6 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from functools import cache
 from itertools import product
-from math import prod
 
 from layouts import Layouts
 
@@ -29,7 +28,7 @@ from layoutc.dsl.rules import infer
 from layoutc.dsl.shape import Dim, Shape
 
 Rows = dict[tuple[int, ...], list[tuple[int, int, int]]]
-"""By the operands' layouts: the result's layouts, each with flops, and bytes times the chips."""
+"""By the operands' layouts: the result's layouts, each with flops, and what moving costs."""
 REDUCED: dict[str, tuple[int, ...]] = {"softmax": (0, 4), "rmsnorm": (4,), "layernorm": (4, 4)}
 """The sizes of what is all-reduced where the dim is split; 0 for the operand's: its maximum."""
 
@@ -48,7 +47,7 @@ def rows_of(
         for number, moves in enumerate(given[0].moves):
             for move, after, cost in moves:
                 if (move.kind, move.axes) == (define.operation.kind, define.operation.axes):
-                    rows[(number,)].append((after, 0, cost * DTYPES[define.type.dtype]))
+                    rows[(number,)].append((after, 0, cost))
         return rows
     operation = _anonymous(define.operation)
     dims, dtype = define.type.shape.names, define.type.dtype
@@ -87,13 +86,14 @@ def _spelled_out(operation: Layer, shapes: tuple[Shape, ...]) -> bool:
 
 
 def _reduced(operation: Layer, lead: Shape, dtype: Dtype, layouts: Layouts) -> int:
-    """Bytes times the chips of the all-reduces, each a reduce-scatter and an all-gather."""
+    """What the all-reduces cost."""
     axes = lead.split(operation.dims[0])
+    if all(layouts.mesh[a] == 1 for a in axes):
+        return 0
     left = Shape(tuple(d for d in lead if d.name != operation.dims[0]))
-    group = prod(layouts.mesh[a] for a in axes)
-    held = left.elements(layouts.values, layouts.mesh) * layouts.chips
-    sizes = sum(size or DTYPES[dtype] for size in REDUCED[operation.kind])
-    return 2 * held // group * (group - 1) * sizes
+    held = left.elements(layouts.values, layouts.mesh)
+    sizes = [size or DTYPES[dtype] for size in REDUCED[operation.kind]]
+    return sum(layouts.network.cost("all-reduce", axes, held * size) for size in sizes)
 
 
 # What the rules say.
