@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import sys
-from dataclasses import replace
 from typing import TYPE_CHECKING, Literal
 
 from layoutc import document, files, options
@@ -42,8 +41,8 @@ def explicit_file(path: str, chosen: argparse.Namespace) -> tuple[Source, Progra
 
 def machine(chosen: argparse.Namespace, chips: int) -> Machine:
     """What the command line says of the machine."""
-    found = machine_called(chosen.hardware, chips, chosen.network, chosen.slice)
-    return replace(found, overlap=getattr(chosen, "overlap", False))
+    overlap = getattr(chosen, "overlap", False)
+    return machine_called(chosen.hardware, chips, chosen.network, chosen.slice, overlap)
 
 
 def style() -> Literal["unicode", "python"]:

@@ -8,8 +8,9 @@ from __future__ import annotations
 import operator
 import os
 import re
-from argparse import Namespace
-from collections.abc import Mapping
+from argparse import ArgumentTypeError, Namespace
+from collections.abc import Callable, Mapping
+from functools import partial
 from typing import TYPE_CHECKING, Literal, get_args
 
 from layoutc import options, pipeline
@@ -21,6 +22,7 @@ from layoutc.solver.hardware.machine import DEFAULT
 
 if TYPE_CHECKING:
     from layoutc.dsl.header import Settings
+    from layoutc.solver.hardware.machine import Machine
 
 
 def compile(
@@ -30,6 +32,8 @@ def compile(
     minimize: Minimize = "time",
     hardware: str | os.PathLike[str] = DEFAULT,
     network: Literal["flat"] | None = None,
+    slice: str | None = None,
+    overlap: bool = False,
     mesh: Mapping[str, int] | None = None,
     dtype: Dtype | None = None,
     repeat: int | None = None,
@@ -44,6 +48,8 @@ def compile(
         minimize: the "time" of a pass, or its "communication".
         hardware: the name of a machine, or the path of a TOML file that describes one.
         network: "flat" has one bandwidth in place of the machine's own network.
+        slice: the slice to take of the machine, "4x8x8", where there are several.
+        overlap: prices what can be moved inside a matmul as the longer of the two.
         mesh: sizes of mesh axes by letter, over the file's.
         dtype: of every tensor whose dtype the file does not pin: "bf16", "f32", ...
         repeat: the count of every `repeat`.
@@ -63,7 +69,8 @@ def compile(
     layoutc.pipeline.WrongCall: --set and --mesh size what a file declares: ffn has no dim Q
     """
     given = _settings(dims, mesh, repeat, dtype)
-    return _compiled(pipeline.read(os.fspath(path)), given, chips, minimize, hardware, network, gap)
+    machine = partial(_machine, os.fspath(hardware), network, slice, overlap)
+    return _compiled(pipeline.read(os.fspath(path)), given, chips, minimize, machine, gap)
 
 
 def compile_text(
@@ -74,6 +81,8 @@ def compile_text(
     minimize: Minimize = "time",
     hardware: str | os.PathLike[str] = DEFAULT,
     network: Literal["flat"] | None = None,
+    slice: str | None = None,
+    overlap: bool = False,
     mesh: Mapping[str, int] | None = None,
     dtype: Dtype | None = None,
     repeat: int | None = None,
@@ -99,9 +108,10 @@ def compile_text(
         |                   ^
     """
     given = _settings(dims, mesh, repeat, dtype)
+    machine = partial(_machine, os.fspath(hardware), network, slice, overlap)
     data = text.encode("utf-8", "surrogatepass")
     source = pipeline.parsed(data, name, f"{name.removesuffix('.layout')}.layout")
-    return _compiled(source, given, chips, minimize, hardware, network, gap)
+    return _compiled(source, given, chips, minimize, machine, gap)
 
 
 def _compiled(
@@ -109,8 +119,7 @@ def _compiled(
     given: Settings,
     chips: int | None,
     minimize: Minimize,
-    hardware: str | os.PathLike[str],
-    network: str | None,
+    machine: Callable[[int], Machine],
     gap: float,
 ) -> Compiled:
     """The way through the pipeline, as the command line takes it."""
@@ -121,9 +130,21 @@ def _compiled(
     said = None if chips is None else _count(chips)
     program = pipeline.sound(source, given)
     count = pipeline.chip_count(program, said)
-    machine = pipeline.machine_called(os.fspath(hardware), count, network)
-    plan = pipeline.planned(source, program, count, machine, minimize, gap=gap)
+    plan = pipeline.planned(source, program, count, machine(count), minimize, gap=gap)
     return compiled(plan)
+
+
+def _machine(
+    hardware: str, network: str | None, slice: str | None, overlap: bool, chips: int
+) -> Machine:
+    """The machine as the command line's words have it, for so many chips."""
+    if network not in (None, "flat"):
+        raise WrongCall(f"--network {network}: it is flat, or is left out")
+    try:
+        shape = None if slice is None else options.shape(slice)
+    except ArgumentTypeError as error:
+        raise WrongCall(f"--slice {error}") from None
+    return pipeline.machine_called(hardware, chips, network, shape, overlap)
 
 
 def _settings(

@@ -70,6 +70,17 @@ class Compiled:
 
         return html(self.answer)
 
+    @property
+    def placement(self) -> str | None:
+        """Where each mesh axis lies on the machine, and on which slice; None where that does not
+        matter.
+
+        >>> import layoutc
+        >>> layoutc.compile("examples/ffn.layout", chips=64, hardware="tpu-v4").placement
+        'x → ICI 0; y → ICI 1; z → ICI 2 (4x4x4)'
+        """
+        return None if self.answer.machine.uniform else str(self.answer.fabric)
+
     def save(self, path: str | os.PathLike[str]) -> None:
         """Writes the module, or to a path that ends in `.layout` the explicit program.
 

@@ -70,7 +70,7 @@ def _machine(command: argparse.ArgumentParser) -> None:
         help="one bandwidth whichever axes take part, in place of the machine's own network",
     )  # fmt: skip
     command.add_argument(
-        "--slice", type=_shape, metavar="4x8x8", help="the slice to take, where there are several"
+        "--slice", type=shape, metavar="4x8x8", help="the slice to take, where there are several"
     )
 
 
@@ -198,7 +198,8 @@ def _over(text: str) -> Over:
     return over
 
 
-def _shape(text: str) -> tuple[int, ...]:
+def shape(text: str) -> tuple[int, ...]:
+    """4x8x8 as numbers. Raises `ArgumentTypeError`."""
     if re.fullmatch(r"[1-9][0-9]{0,6}(x[1-9][0-9]{0,6})*", text):
         return tuple(map(int, text.split("x")))
     raise argparse.ArgumentTypeError(f"{text!r} is not a shape, like 4x8x8")

@@ -13,7 +13,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from math import prod
 from pathlib import Path
@@ -157,10 +157,14 @@ def planned(
 
 
 def machine_called(
-    name: str, chips: int = 0, network: str | None = None, slice: tuple[int, ...] | None = None
+    name: str,
+    chips: int = 0,
+    network: str | None = None,
+    slice: tuple[int, ...] | None = None,
+    overlap: bool = False,
 ) -> Machine:
-    """The machine of that name or file; on a "flat" `network`, or in slices of one shape, if so
-    asked. `chips` is how many are used.
+    """The machine of that name or file; on a "flat" `network`, in slices of one shape, or with
+    collectives inside matmuls, if so asked. `chips` is how many are used.
 
     Raises:
         WrongCall: there is none of that name, no such file, or no such slice of it.
@@ -169,7 +173,7 @@ def machine_called(
     from layoutc.solver.hardware.catalogue import BrokenMachine, UnknownMachine, load_machine
 
     try:
-        machine = load_machine(name)
+        machine = replace(load_machine(name), overlap=overlap)
         if network == "flat":
             return machine.flattened(chips)
         return machine.only(slice) if slice else machine

@@ -289,10 +289,6 @@ class Instance:
         seconds = starts[lists] + per_byte[lists] * left * statistic.bytes
         return np.asarray(seconds * step.times)[step.columns[0]]
 
-    def repriced(self, found: Found) -> Found:
-        """An assignment of the same problem on another fabric, as it costs on this one."""
-        return self._found(found.nodes, found.trees)
-
     def _found(self, nodes: dict[int, int], forest: tuple[tuple[Edge, ...], ...]) -> Found:
         times = tuple(Times() for _ in self.problem.parts)
         for step in self.problem.steps:

@@ -31,7 +31,8 @@ class Relaxed:
     """Relaxations of a branch: what they prove, and the best assignment met.
 
     `weights` are those by which `found` is the least; `others` are other relaxations' assignments,
-    where there was need for them. It is the `last` word where parting would not prove more.
+    where there was need for them. It is the `last` word where parting would not prove more. `on` is
+    the instance on which it was found, where that is another than the branch's.
     """
 
     bound: float
@@ -40,6 +41,7 @@ class Relaxed:
     found: Found
     others: list[Found] = field(default_factory=list)
     last: bool = False
+    on: Instance | None = None
 
 
 Relax = Callable[[Instance, Limits, float], Relaxed]
@@ -68,10 +70,13 @@ def seconds(instance: Instance, found: Found) -> float:
 
 
 def _hidden(instance: Instance, found: Found) -> float:
-    """How much of that goes on under matmuls, as the phases are spelled out."""
-    spelled = (filled.program for filled in capacity.filled(instance, found))
-    prices = ((one.phase.weight, price(one, instance.fabric)) for one in spelled)
-    return sum(often * (found.apart - found.seconds) for often, found in prices)
+    """How much less the phases take as they are spelled out, where what can be goes on under
+    matmuls, and starts are what they really are."""
+    hidden, fabric = 0.0, instance.fabric
+    for one in (filled.program for filled in capacity.filled(instance, found)):
+        apart, real = price(one, fabric).apart, price(one, fabric.real).seconds
+        hidden += one.phase.weight * (apart - real)
+    return hidden
 
 
 class ByTime:
@@ -120,27 +125,27 @@ class ByOverlap:
     TOGETHER = Weights(1.0, 0.0, 1.0), Weights(0.0, 1.0, 1.0)
 
     def __call__(self, instance: Instance, limits: Limits, ceiling: float) -> Relaxed:
-        bound, met = 0.0, list[tuple[float, Shares, Found]]()
+        bound, met = 0.0, list[tuple[float, Shares, Found, Instance]]()
         for weights in (*self.ALONE, *self.TOGETHER):
             shares = alike(instance, weights)
             whole = weights.compute + weights.memory + weights.communication
             found = instance.solve(shares, limits, ceiling=whole * ceiling)
             bound = max(bound, weighed(instance, found, shares) / whole)
-            met.append((seconds(instance, found), shares, found))
+            met.append((seconds(instance, found), shares, found, instance))
         if instance.fabric.latent:
             met += self._in_halves(instance, limits)
-        value, shares, found = min(met, key=lambda one: one[0])
-        return Relaxed(bound, value, shares, found, last=True)
+        value, shares, found, on = min(met, key=lambda one: one[0])
+        return Relaxed(bound, value, shares, found, last=True, on=on)
 
     def _in_halves(
         self, instance: Instance, limits: Limits
-    ) -> Iterator[tuple[float, Shares, Found]]:
+    ) -> Iterator[tuple[float, Shares, Found, Instance]]:
         """Assignments in which an all-reduce is not worth its one start."""
         halved = in_halves(instance)
         for weights in self.TOGETHER:
             shares = alike(instance, weights)
-            found = instance.repriced(halved.solve(shares, limits))
-            yield seconds(instance, found), shares, found
+            found = halved.solve(shares, limits)
+            yield seconds(halved, found), shares, found, halved
 
 
 def in_halves(instance: Instance) -> Instance:

@@ -38,7 +38,6 @@ from layoutc.solver.objectives import (
     Relax,
     Relaxed,
     by_communication,
-    in_halves,
     least_work,
     seconds,
     weighed,
@@ -123,12 +122,11 @@ def tidied(answer: Answer) -> Found:
     tidy = instance.solve(answer.weights, limits, tidy=True, ceiling=least)
     if _as_good(instance, tidy, answer):
         return tidy
-    if instance.machine.overlap:
-        halved = in_halves(instance)
-        tidy = instance.repriced(halved.solve(answer.weights, limits, tidy=True))
-        return tidy if _as_good(instance, tidy, answer) else answer.found
     same = alike(instance, limits, answer.found)
-    return instance.solve(answer.weights, same, tidy=True, ceiling=least)
+    tidy = instance.solve(answer.weights, same, tidy=True, ceiling=least)
+    # What runs inside a matmul hangs on more than what is stored and shared.
+    good = not instance.machine.overlap or _as_good(instance, tidy, answer)
+    return tidy if good else answer.found
 
 
 def _as_good(instance: Instance, found: Found, answer: Answer) -> bool:
@@ -247,6 +245,7 @@ class _Queue:
 
     def settle(self, node: Node, relaxed: Relaxed) -> None:
         """Keeps what is proven; puts back what is not, in two halves."""
+        node = replace(node, instance=relaxed.on or node.instance)
         parts = None
         if not relaxed.last:
             parts = halves(node.instance, node.limits, relaxed.found, relaxed.others)

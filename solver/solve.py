@@ -259,7 +259,7 @@ def _spelled(answer: Answer, found: Found) -> _Spelled:
     """An assignment of an answer as explicit programs."""
     instance = answer.node.instance
     passes = tuple(filled.program for filled in capacity.filled(instance, found))
-    return _Spelled(passes, instance.fabric, handed(instance, found))
+    return _Spelled(passes, instance.fabric.real, handed(instance, found))
 
 
 def _best(candidates: list[_Spelled], chips: int, minimize: Minimize, bound: float) -> Plan:

@@ -172,3 +172,15 @@ def test_the_command_says_what_is_hidden(compiled: Run, capsys: pytest.CaptureFi
     out = capsys.readouterr().out
     assert "16.4 µs  inside h" in out
     assert "communication 59.0 µs - 59.0 µs of it inside matmuls" in out
+
+
+def test_where_collectives_start_halves_run_inside_matmuls_and_all_reduces_do_not(
+    compiled: Run,
+) -> None:
+    """An all-reduce starts once and is the better one alone; inside matmuls its two halves are."""
+    asked = EXAMPLES / "ffn.layout", "--chips", "256", "--hardware", "tpu-v4"
+    apart, inside = compiled(*asked), compiled(*asked, "--overlap")
+    kinds = [{c["op"] for c in found["phases"]["main"]["collectives"]} for found in (apart, inside)]
+    assert kinds == [{"all-reduce"}, {"all-gather", "reduce-scatter"}]
+    assert inside["seconds"] < 0.8 * apart["seconds"]
+    assert inside["gap"] < 0.05

@@ -45,6 +45,11 @@ class Fabric:
         self._rates: dict[tuple[MoveKind, frozenset[str]], Rate] = {}
 
     @property
+    def real(self) -> Fabric:
+        """Itself; of one that stands for another in the search, that other."""
+        return self
+
+    @property
     def chips(self) -> int:
         """How many there are."""
         return prod(self.mesh.values())
@@ -187,6 +192,10 @@ class InHalves(Fabric):
     def __init__(self, fabric: Fabric) -> None:
         super().__init__(fabric.machine, fabric.mesh, fabric.placement)
         self.whole = fabric
+
+    @property
+    def real(self) -> Fabric:
+        return self.whole
 
     def _rate(self, kind: MoveKind, axes: frozenset[str]) -> Rate:
         found = self.whole.rate(kind, axes)
