@@ -53,7 +53,7 @@ def as_slice(devices: Sequence[Any]) -> np.ndarray[Any, Any]:
     groups: dict[int, list[Any]] = {}
     for device in sorted(devices, key=lambda d: (slice_of(d), d.process_index, d.id)):
         groups.setdefault(slice_of(device), []).append(device)
-    blocks = [block for group in groups.values() for block in blocks_in(group, shape)]
+    blocks = [grid for group in groups.values() for grid in blocks_in(group, shape)]
     if len(blocks) < need:
         wanted = f"{need} slice{'s' * (need > 1)} of {'x'.join(map(str, shape))}"
         found = Counter(map(size_of, groups.values())).items()
@@ -106,8 +106,8 @@ def block_of_tpus(group: Sequence[Any], shape: tuple[int, ...]) -> list[np.ndarr
         return []
     # The one with the most axes that are taken whole: those keep their rings.
     best = max(fits, key=lambda grid: sum(np.equal(shape, grid.shape[: len(shape)])))
-    block = best[tuple(map(slice, shape))].reshape(*shape, -1)[..., 0]
-    return [] if any(chip is None for chip in block.flat) else [block]
+    found = best[tuple(map(slice, shape))].reshape(*shape, -1)[..., 0]
+    return [] if any(chip is None for chip in found.flat) else [found]
 
 
 def with_places(start: Callable[[], None]) -> Callable[[], None]:
