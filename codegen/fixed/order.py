@@ -53,14 +53,14 @@ def as_slice(devices: Sequence[Any]) -> np.ndarray[Any, Any]:
     groups: dict[int, list[Any]] = {}
     for device in sorted(devices, key=lambda d: (slice_of(d), d.process_index, d.id)):
         groups.setdefault(slice_of(device), []).append(device)
-    blocks = [grid for group in groups.values() for grid in blocks_in(group, shape)]
-    if len(blocks) < need:
+    grids = [grid for group in groups.values() for grid in blocks_in(group, shape)]
+    if len(grids) < need:
         wanted = f"{need} slice{'s' * (need > 1)} of {'x'.join(map(str, shape))}"
         found = Counter(map(size_of, groups.values())).items()
         there = ", ".join(f"{count} of {size}" for size, count in found)
         said = f"MESH lies on {wanted} ({links}), and JAX has {there}"
         raise ValueError(f"{said}: compile it for what there is")
-    return np.stack(blocks[:need])
+    return np.stack(grids[:need])
 
 
 def slice_of(device: Any) -> int:
