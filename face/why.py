@@ -77,8 +77,8 @@ def _read(mine: _Totals, its: _Totals) -> str:
     """Memory that is read more often: of caches, if they are the larger part of it."""
     more, of_caches = its.memory - mine.memory, its.caches - mine.caches
     if of_caches > more / 2 and mine.caches:
-        return f"each chip reads {_times(its.caches / mine.caches)} times the caches from memory"
-    return f"each chip reads {_times(its.memory / mine.memory)} times the weights from memory"
+        return f"each chip reads {_more(its.caches / mine.caches, 'caches')} from memory"
+    return f"each chip reads {_more(its.memory / mine.memory, 'weights')} from memory"
 
 
 def _tied(best: Plan, other: Plan) -> Reason:

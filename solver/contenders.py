@@ -30,7 +30,7 @@ from layoutc.solver.unsolvable import Unsolvable
 LARGE = 30
 """With so many names in all phases, a class takes about as long as the search itself."""
 
-NEAR = 0.01
+NEAR = 0.03
 """What is weighed beside the plan of a large program is found to within so much: the last of it
 takes longest, and would change little of what is said."""
 

@@ -158,10 +158,12 @@ class Instance:
         limits: Limits = ANY,
         tidy: bool = False,
         ceiling: float = np.inf,
+        gap: float = 0.0,
     ) -> Found:
         """The assignment that minimises the weighted sum: `shares` has the weights of each part,
         which count as often as it runs. Raises `Infeasible`, also where the sum is found to be
-        above `ceiling` at the least.
+        above `ceiling` at the least. What is found may be above the least by a `gap`, a share of
+        it.
 
         `tidy` settles ties: less memory, then fewer statements, then hidden dims before tokens,
         then axes in order. It takes several times as long.
@@ -175,7 +177,8 @@ class Instance:
             factors += self._read(weights, domains, tidy)
         moving = zip(self.problem.values, fans, strict=True)
         factors += [fan for value, fan in moving if len(fan.scope) > 1 and not value.free]
-        places, _ = minimise_near({v: len(d) for v, d in domains.items()}, factors, ceiling)
+        sizes = {v: len(d) for v, d in domains.items()}
+        places, _ = minimise_near(sizes, factors, ceiling, gap)
         nodes = {v: int(domains[v][i]) for v, i in places.items()}
         trees = tuple(fan.tree([nodes[v] for v in fan.scope]) for fan in fans)
         return self._found(nodes, trees)

@@ -84,10 +84,11 @@ class ByTime:
 
     Each assignment met says how low a sum can be for any shares; the next shares to try are those
     for which all of them together allow most. The search begins with the shares that bound best
-    on the mesh before.
+    on the mesh before. With a `gap`, sums may be above the least by such a share of them.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, gap: float = 0.0) -> None:
+        self.gap = gap
         self.last: tuple[float, ...] = ()
 
     def __call__(self, instance: Instance, limits: Limits, ceiling: float) -> Relaxed:
@@ -95,14 +96,15 @@ class ByTime:
         tried: list[tuple[tuple[float, ...], Found]] = []
         bound = promised = 0.0
         for _ in range(TRIES):
-            found = instance.solve(tuple(map(_weights, shares)), limits, ceiling=ceiling)
+            weights = tuple(map(_weights, shares))
+            found = instance.solve(weights, limits, ceiling=ceiling, gap=self.gap)
             tried.append((shares, found))
-            bound = max(bound, _sum(instance, found, shares))
+            bound = max(bound, (1 - self.gap) * _sum(instance, found, shares))
             value = min(seconds(instance, f) for _, f in tried)
-            if value <= bound * (1 + TOLERANCE) or bound > ceiling:
+            if value * (1 - self.gap) <= bound * (1 + TOLERANCE) or bound > ceiling:
                 break
             shares, promised = _most(instance, [f for _, f in tried])
-            if promised <= bound * (1 + TOLERANCE):
+            if promised * (1 - self.gap) <= bound * (1 + TOLERANCE):
                 break
         shares, found = min(tried, key=lambda pair: seconds(instance, pair[1]))
         others = [f for _, f in tried if f is not found]
@@ -199,20 +201,22 @@ def _most_of_several(instance: Instance, found: list[Found]) -> tuple[tuple[floa
     return tuple(float(s) for s in solved.x[:-1]), float(solved.x[-1]) * scale
 
 
-def by_communication(least: float) -> Relax:
-    """Communication among the assignments with the least matmul work, which is `least`."""
+def by_communication(least: float, gap: float = 0.0) -> Relax:
+    """Communication among the assignments with the least matmul work, which is `least`, to within a
+    `gap`."""
 
     def relax(instance: Instance, limits: Limits, ceiling: float) -> Relaxed:
         traffic = alike(instance, TRAFFIC)
         limits = _working(instance, limits, least)
-        still = instance.solve(traffic, limits, ceiling=ceiling)
+        still = instance.solve(traffic, limits, ceiling=ceiling, gap=gap)
         moved = weighed(instance, still, traffic)
+        proven = (1 - gap) * moved
         if work(instance, still) <= least * (1 + TOLERANCE):
-            return Relaxed(moved, moved, traffic, still)
+            return Relaxed(proven, moved, traffic, still)
         light = instance.solve(alike(instance, WORK), limits)
         if work(instance, light) > least * (1 + TOLERANCE):
             raise Infeasible
-        return Relaxed(moved, np.inf, traffic, still, [light])
+        return Relaxed(proven, np.inf, traffic, still, [light])
 
     return relax
 

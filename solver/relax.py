@@ -58,16 +58,17 @@ WIDENING = (1e-9, 1e-3, 0.02, 0.2, 2.0, np.inf)
 
 
 def minimise_near(
-    domains: dict[int, int], factors: Sequence[Bounded], ceiling: float = np.inf
+    domains: dict[int, int], factors: Sequence[Bounded], ceiling: float = np.inf, gap: float = 0.0
 ) -> Solution:
-    """What `minimise` finds, looking only at values whose bounds are near the least.
+    """What `minimise` finds, looking only at values whose bounds are near the least; or what is
+    above that by no more than a `gap`, a share of what is found.
 
     What is left out costs more than the threshold: a minimum below it is the minimum of all.
     Raises `Infeasible`, also where nothing up to `ceiling` is to be had.
     """
     forest = Forest.of(domains, factors)
     least = forest.passed()
-    near = _Near(forest, ceiling, forest.bounds())
+    near = _Near(forest, ceiling, forest.bounds(), gap)
     near.prove(least)
     return near.solved()
 
@@ -77,12 +78,13 @@ class _Near:
     """A problem as a forest, what has been proven of it, and what the best is known to be up to.
 
     A part of a part is two `depth` below the problem. `best` is a solution that is known, where
-    nothing but a better one is of use.
+    nothing but a better one is of use, better by more than the `gap`.
     """
 
     forest: Forest
     cap: float
     bound: Bounds
+    gap: float = 0.0
     depth: int = 0
     best: Solution | None = None
 
@@ -125,7 +127,8 @@ class _Near:
         cost = float(found[1][0])
         if self.best is None or _less(found[1], self.best[1]):
             self.best = found
-        below = self._above(cost) if self.tidy else cost - abs(cost) * ROUNDING
+        equals = self.tidy and not self.gap
+        below = self._above(cost) if equals else cost - abs(cost) * max(ROUNDING, self.gap)
         self.cap = min(self.cap, below)
 
     def rising(self) -> Solution | None:
@@ -151,7 +154,7 @@ class _Near:
         except Infeasible:
             return None
         cost = float(found[1][0])
-        if cost <= self.bound.least * (1 + PROVEN):
+        if cost - abs(cost) * self.gap <= self.bound.least * (1 + PROVEN):
             return found
         if cost <= self.cap:
             self.know(found)
@@ -195,7 +198,7 @@ class _Near:
             forest.owe(node, barred)
         forest.settle()
         least = forest.passed()
-        near = _Near(forest, self.cap, self.bound, self.depth + 1)
+        near = _Near(forest, self.cap, self.bound, self.gap, self.depth + 1)
         near.prove(least)
         near.bound = self.bound.raised(forest.bounds())
         return near

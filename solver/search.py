@@ -98,9 +98,11 @@ def search(program: Program, chips: int, machine: Machine, asked: Asked) -> Outc
 def best(nodes: list[Node], asked: Asked, *, following: bool = False) -> Outcome:
     """The optima in any of the branches; `following`: the mesh after the best is looked for in all
     its places. Raises `Infeasible` if there is nothing in them."""
-    relax: Relax = ByOverlap() if nodes and nodes[0].instance.machine.overlap else ByTime()
+    relax: Relax = ByTime(asked.gap)
+    if nodes and nodes[0].instance.machine.overlap:
+        relax = ByOverlap()
     if asked.minimize == "communication":
-        relax = by_communication(least_work((n.instance, n.limits) for n in nodes))
+        relax = by_communication(least_work((n.instance, n.limits) for n in nodes), asked.gap)
     queue = _Queue(relax, asked)
     queue.run(nodes)
     if following:
@@ -111,19 +113,20 @@ def best(nodes: list[Node], asked: Asked, *, following: bool = False) -> Outcome
     return Outcome(proven, queue.bound, sorted(worse, key=lambda pair: pair[0]))
 
 
-def tidied(answer: Answer) -> Found:
-    """The answer with ties settled (see `Instance.solve`), no worse than it was found.
+def tidied(answer: Answer, gap: float = 0.0) -> Found:
+    """The answer with ties settled (see `Instance.solve`), no worse than it was found; with a
+    `gap`, as far as that takes no more than finding it.
 
     Equal sums can have another maximum. Where the tidy assignment loses by that, ties are
     settled only among those that store and share everything as the answer does.
     """
     instance, limits = answer.node.instance, answer.node.limits
     least = weighed(instance, answer.found, answer.weights) * (1 + ROUNDING)
-    tidy = instance.solve(answer.weights, limits, tidy=True, ceiling=least)
+    tidy = instance.solve(answer.weights, limits, tidy=True, ceiling=least, gap=gap)
     if _as_good(instance, tidy, answer):
         return tidy
     same = alike(instance, limits, answer.found)
-    tidy = instance.solve(answer.weights, same, tidy=True, ceiling=least)
+    tidy = instance.solve(answer.weights, same, tidy=True, ceiling=least, gap=gap)
     # What runs inside a matmul hangs on more than what is stored and shared.
     good = not instance.machine.overlap or _as_good(instance, tidy, answer)
     return tidy if good else answer.found
@@ -250,8 +253,9 @@ class _Queue:
         if not relaxed.last:
             parts = halves(node.instance, node.limits, relaxed.found, relaxed.others)
         # Relaxations that store and share alike differ in nothing that is not additive.
-        proven = relaxed.value <= node.bound * (1 + TOLERANCE) or parts is None
-        if relaxed.last:
+        near = relaxed.value * (1 - self.asked.gap) <= node.bound * (1 + TOLERANCE)
+        proven = near or parts is None
+        if relaxed.last or (near and self.asked.gap):
             self.floor = min(self.floor, node.bound)
         if self.fits(node, relaxed):
             met = self.values.get(_key(node), np.inf)
@@ -297,4 +301,6 @@ class _Queue:
         if not self.asked.fit or capacity.fits(node.instance, relaxed.found):
             return True
         answer = Answer(node, relaxed.weights, relaxed.value, relaxed.found)
-        return np.isfinite(relaxed.value) and capacity.fits(node.instance, tidied(answer))
+        if not np.isfinite(relaxed.value):
+            return False
+        return capacity.fits(node.instance, tidied(answer, self.asked.gap))

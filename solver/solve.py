@@ -213,7 +213,7 @@ def _equal(one: tuple[float, ...], other: tuple[float, ...]) -> bool:
 
 def settled(program: Program, chips: int, machine: Machine, asked: Asked, outcome: Outcome) -> Plan:
     """The plan that a search comes to, ties settled."""
-    candidates = list(_worth_spelling(program, outcome.answers))
+    candidates = list(_worth_spelling(program, outcome.answers, asked.gap))
     plan = _best(candidates, chips, asked.minimize, outcome.bound)
     others = [Alternative(mesh, seconds) for seconds, mesh in outcome.others]
     return replace(
@@ -233,7 +233,7 @@ def _others(program: Program, mesh: Mesh, answers: list[Answer]) -> Iterator[Mes
             yield other
 
 
-def _worth_spelling(program: Program, answers: list[Answer]) -> Iterator[_Spelled]:
+def _worth_spelling(program: Program, answers: list[Answer], gap: float) -> Iterator[_Spelled]:
     """The answer on the most even mesh, and those that get by with less memory than it.
 
     Settling the ties within an answer takes longer than finding it, so that an answer whose
@@ -244,7 +244,7 @@ def _worth_spelling(program: Program, answers: list[Answer]) -> Iterator[_Spelle
     for answer in ordered:
         if least is not None and _memory(_spelled(answer, answer.found)) >= least:
             continue
-        spelled = _spelled(answer, tidied(answer))
+        spelled = _spelled(answer, tidied(answer, gap))
         least = min(_memory(spelled), least or _memory(spelled))
         for names in renamings(program):
             yield spelled.renamed(names)

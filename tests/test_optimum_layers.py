@@ -224,3 +224,16 @@ output cn, r
     memory = price(program, uniform({"x": 1}, small_layer(0).machine)).memory
     assert memory.peak == ("k",)
     assert (memory.traffic_bytes, memory.bytes) == (2 * 4 * 8, 2 * 2 * 4 * 8)
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_a_gap_is_kept_inside_a_mesh_too(seed: int) -> None:
+    """What is found may be worse than the best by the gap, and what is proven is below both."""
+    made = small_layer(seed)
+    program = read(made.text)
+    exact = solve(program, made.chips, made.machine)
+    near = solve(program, made.chips, made.machine, gap=0.2)
+    assert near.bound <= exact.seconds * (1 + 1e-9)
+    assert exact.seconds <= near.seconds * (1 + 1e-9)
+    assert near.seconds * (1 - 0.2) <= near.bound * (1 + 1e-9)
+    assert near.gap <= 0.2 + 1e-9
