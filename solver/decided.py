@@ -6,9 +6,7 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 
 from layoutc.dsl.program import Program
-from layoutc.solver.hardware.fabric import Fabric
-from layoutc.solver.plan import Pass, Plan
-from layoutc.solver.price import price
+from layoutc.solver.plan import Plan
 from layoutc.solver.sites import at
 from layoutc.solver.solve import solve
 from layoutc.solver.unsolvable import Unsolvable
@@ -30,12 +28,6 @@ def decided(program: Program, plan: Plan) -> Decided | None:
     machine = replace(plan.machine.flattened(plan.chips), overlap=plan.machine.overlap)
     with suppress(Unsolvable):
         flat = solve(program, plan.chips, machine, plan.minimize)
-        places = (_moved(flat, fabric) for fabric in at(program, flat.mesh, plan.machine))
+        places = (flat.on(fabric) for fabric in at(program, flat.mesh, plan.machine))
         return Decided(flat, min(places, key=lambda p: p.value, default=None))
     return None
-
-
-def _moved(plan: Plan, fabric: Fabric) -> Plan:
-    """A plan's programs priced elsewhere."""
-    passes = tuple(Pass(p.program, fabric, price(p.program, fabric)) for p in plan.passes)
-    return replace(plan, fabric=fabric, passes=passes)

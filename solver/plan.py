@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from layoutc.dsl.handing import HandOver
 from layoutc.dsl.program import Program
@@ -94,6 +94,11 @@ class Plan:
     def name(self) -> str:
         """The program's."""
         return self.passes[0].program.name
+
+    def on(self, fabric: Fabric) -> Plan:
+        """The same programs, priced in another place, or with other figures."""
+        passes = tuple(Pass(p.program, fabric, price(p.program, fabric)) for p in self.passes)
+        return replace(self, fabric=fabric, passes=passes)
 
     @property
     def handed(self) -> tuple[tuple[HandOver, Pass], ...]:

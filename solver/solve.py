@@ -90,8 +90,14 @@ def _found(program: Program, chips: int, machine: Machine, asked: Asked) -> Plan
     """Raises `Infeasible` where there is none."""
     if program.explicit:
         return _placed(program, chips, machine, asked)
-    outcome = search(program, chips, machine, asked)
-    return settled(program, chips, machine, asked, outcome)
+    plan = settled(program, chips, machine, asked, search(program, chips, machine, asked))
+    if not machine.overlap or asked.minimize != "time":
+        return plan
+    # The search with overlap may miss the best without; what is proven is the same for both.
+    apart = _found(program, chips, replace(machine, overlap=False), asked)
+    again = apart.on(apart.fabric.on(machine))
+    best = min(plan, again, key=lambda p: p.value)
+    return plan if best is plan else replace(again, bound=plan.bound, runner_up=None, ties=())
 
 
 def _unsolvable(program: Program, chips: int, machine: Machine, asked: Asked) -> Unsolvable:
