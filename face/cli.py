@@ -11,7 +11,7 @@ import os
 import sys
 from collections.abc import Callable
 
-from layoutc import asked, formulas, machines, options, plans, sources
+from layoutc import asked, formulas, machines, models, options, plans, sources
 from layoutc.pipeline import WrongCall, WrongFile
 
 
@@ -27,6 +27,7 @@ def main(argv: list[str] | None = None) -> int:
         "regimes": formulas.run_regimes,
         "diff": plans.run_diff,
         "verify": plans.run_verify,
+        "model": models.run_model,
         "hardware": machines.run_hardware,
         "calibrate": machines.run_calibrate,
     }

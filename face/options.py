@@ -36,6 +36,7 @@ def parser() -> argparse.ArgumentParser:
     _regimes(_command(commands, "regimes", "which layout wins where, as one size grows"))
     _diff(_command(commands, "diff", "two explicit programs side by side"))
     _verify(_command(commands, "verify", "is what was predicted what XLA makes of it, and right?"))
+    _model(_command(commands, "model", "a published model as a .layout file; all without a name"))
     _hardware(_command(commands, "hardware", "the machines there are; of one, every figure"))
     _calibrate(_command(commands, "calibrate", "measure this machine, and write its file"))
     return top
@@ -153,6 +154,11 @@ def _verify(command: argparse.ArgumentParser) -> None:
     command.add_argument("--minimize", choices=("time", "communication"), default="time")
     _machine(command)
     _sizes(command)
+
+
+def _model(command: argparse.ArgumentParser) -> None:
+    command.add_argument("name", nargs="?", metavar="NAME-or-config.json", help="- reads a config")
+    command.add_argument("-o", "--output", metavar="FILE.layout", help="- prints it, too")
 
 
 def _hardware(command: argparse.ArgumentParser) -> None:

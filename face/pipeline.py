@@ -63,6 +63,11 @@ class Source:
     text: str
     tree: File = field(repr=False)
 
+    @classmethod
+    def without_tree(cls, name: str, text: str = "") -> Source:
+        """Of what is no `.layout` file, or could not be read."""
+        return cls(name, text, File(name, (), ()))
+
 
 def read(path: str) -> Source:
     """The file at `path`, or standard input for "-", as a tree.
@@ -70,14 +75,24 @@ def read(path: str) -> Source:
     Raises:
         WrongFile: it can't be had, is not text, or is not a `.layout` file.
     """
+    name, text = contents(path)
+    return Source(name, text, parse(text, "stdin" if path == "-" else path))
+
+
+def contents(path: str) -> tuple[str, str]:
+    """What a file is called in errors, and its text; standard input for "-".
+
+    Raises:
+        WrongFile: it can't be had, or is not text.
+    """
     name = "<stdin>" if path == "-" else path
-    empty = Source(name, "", File(name, (), ()))
     try:
         data = sys.stdin.buffer.read() if path == "-" else Path(path).read_bytes()
     except OSError as error:
         reason = (error.strerror or str(error)).lower()
+        empty = Source.without_tree(name)
         raise WrongFile(empty, [Diagnostic(f"can't be read: {reason}", START)]) from None
-    return parsed(data, name, "stdin" if path == "-" else path)
+    return name, _decoded(data, name)
 
 
 def parsed(data: bytes, name: str, path: str) -> Source:
@@ -86,10 +101,15 @@ def parsed(data: bytes, name: str, path: str) -> Source:
     Raises:
         WrongFile: they are not text, or not a `.layout` file.
     """
+    text = _decoded(data, name)
+    return Source(name, text, parse(text, path))
+
+
+def _decoded(data: bytes, name: str) -> str:
     text = decode(data)
     if isinstance(text, Diagnostic):
-        raise WrongFile(Source(name, "", File(name, (), ())), [text])
-    return Source(name, text, parse(text, path))
+        raise WrongFile(Source.without_tree(name), [text])
+    return text
 
 
 def checked(source: Source, settings: Settings) -> Program:
@@ -180,7 +200,7 @@ def machine_called(
     except (UnknownMachine, ValueError) as error:
         raise WrongCall(str(error)) from None
     except BrokenMachine as broken:
-        source = Source(broken.name, broken.text, File(broken.name, (), ()))
+        source = Source.without_tree(broken.name, broken.text)
         raise WrongFile(source, broken.errors) from None
 
 

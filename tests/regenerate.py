@@ -2,10 +2,10 @@
 
     python tests/regenerate.py
 
-A block fenced as ```console holds `$ command` lines, each with its output below. All blocks of
-a page run in one fresh folder in which `examples/` stands; a block fenced as ```layout NAME or
-```toml NAME is first written there as NAME. A figure that a command draws is put beside the page,
-and not compared, since versions of matplotlib differ. Only these commands are run: `layoutc`,
+A block fenced as ```console holds `$ command` lines, each with its output below. All blocks of a
+page run in one fresh folder in which `examples/` stands; a block fenced as ```layout NAME, ```toml
+NAME or ```json NAME is first written there as NAME. A figure that a command draws is put beside the
+page, and not compared, since versions of matplotlib differ. Only these commands are run: `layoutc`,
 `python`, `cat`.
 """
 
@@ -65,7 +65,7 @@ def current(page: Path, figures: Path | None = None) -> str:
 
 def _fence(fence: re.Match[str], folder: Path) -> str:
     kind, _, name = fence["head"].partition(" ")
-    if kind in ("layout", "toml") and name:
+    if kind in ("layout", "toml", "json") and name:
         (folder / name).write_text(fence["body"], encoding="utf-8")
     if kind != "console":
         return fence[0]
