@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from formulas import EXAMPLES, document, example, formula, same
+from formulas import EXAMPLES, SWIGLU, document, example, formula, same
 
 from layoutc.cli import main
 
@@ -72,29 +72,6 @@ def test_gathered_by_all_chips_the_activations_do_not_move(derived: Any) -> None
     found = derived(example("xyz_weight_gathered"))
     assert found["communication"] == found["at_optimum"] == "2*E*F/bandwidth"
     assert [statement["statement"][:2] for statement in found["statements"]] == ["v ", "u "]
-
-
-SWIGLU = """\
-dims   B L E F
-mesh   x y z
-
-input  x      : BLE_xyz
-weight w_gate : E_xF_yz
-weight w_up   : E_xF_yz
-weight w_down : F_yzE_x
-
-x1 : BLE_x                = all-gather(yz) x
-a  : BLF_yz(partialsum-x) = x1 * w_gate
-a1 : BLF_yzx              = reduce-scatter(x) a
-b  : BLF_yz(partialsum-x) = x1 * w_up
-b1 : BLF_yzx              = reduce-scatter(x) b
-s  : BLF_yzx              = silu(a1)
-g  : BLF_yzx              = s * b1
-g1 : BLF_yz               = all-gather(x) g
-p  : BLE_x(partialsum-yz) = g1 * w_down
-y  : BLE_xyz              = reduce-scatter(yz) p
-output y -> x
-"""
 
 
 def test_a_gated_layer_has_another_optimum(derived: Any, tmp_path: Path) -> None:

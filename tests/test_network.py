@@ -8,7 +8,7 @@ from random import Random
 from typing import Any
 
 import pytest
-from formulas import NAMES, document, example, formula, same
+from formulas import NAMES, SWIGLU, document, example, formula, same
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from random_programs import random_program
@@ -172,27 +172,7 @@ def test_2d_weight_stationary_on_a_torus(derived: Callable[..., dict[str, Any]])
     assert least == pytest.approx(at(found["at_optimum"], **sizes))
 
 
-SWIGLU = """\
-dims   B=256 L=1 E=18432 F=73728
-mesh   x y z
-
-input  x      : BLE_xyz
-weight w_gate : E_xF_yz
-weight w_up   : E_xF_yz
-weight w_down : F_yzE_x
-
-x1 : BLE_x                = all-gather(yz) x
-a  : BLF_yz(partialsum-x) = x1 * w_gate
-a1 : BLF_yzx              = reduce-scatter(x) a
-b  : BLF_yz(partialsum-x) = x1 * w_up
-b1 : BLF_yzx              = reduce-scatter(x) b
-s  : BLF_yzx              = silu(a1)
-g  : BLF_yzx              = s * b1
-g1 : BLF_yz               = all-gather(x) g
-p  : BLE_x(partialsum-yz) = g1 * w_down
-y  : BLE_xyz              = reduce-scatter(yz) p
-output y -> x
-"""
+SIZED = SWIGLU.replace("B L E F", "B=256 L=1 E=18432 F=73728")
 
 
 def test_on_4x8x8_the_short_axis_of_the_torus_is_the_better_x(
@@ -201,7 +181,7 @@ def test_on_4x8x8_the_short_axis_of_the_torus_is_the_better_x(
     """For each token, in units of one axis' bandwidth: over y and z there are two, so that less of
     them is wanted. On the flat network it is the other way round."""
     file = tmp_path / "swiglu.layout"
-    file.write_text(SWIGLU)
+    file.write_text(SIZED)
     torus, flat = derived(file, "--hardware", "tpu-v4"), derived(file)
     sizes = {**PALM, **EVEN}
     assert at(torus["communication"], X=4, Y=8, Z=8, **sizes) == 8064

@@ -22,6 +22,29 @@ BANDWIDTHS = [
     for speed in ("bandwidth", "exchange", "permute")
     for axes in ("x", "y", "z", "xy", "xz", "yz", "xyz")
 ]
+SWIGLU = """\
+dims   B L E F
+mesh   x y z
+
+input  x      : BLE_xyz
+weight w_gate : E_xF_yz
+weight w_up   : E_xF_yz
+weight w_down : F_yzE_x
+
+x1 : BLE_x                = all-gather(yz) x
+a  : BLF_yz(partialsum-x) = x1 * w_gate
+a1 : BLF_yzx              = reduce-scatter(x) a
+b  : BLF_yz(partialsum-x) = x1 * w_up
+b1 : BLF_yzx              = reduce-scatter(x) b
+s  : BLF_yzx              = silu(a1)
+g  : BLF_yzx              = s * b1
+g1 : BLF_yz               = all-gather(x) g
+p  : BLE_x(partialsum-yz) = g1 * w_down
+y  : BLE_xyz              = reduce-scatter(yz) p
+output y -> x
+"""
+"""PaLM's gated feedforward layer, 2D weight-stationary."""
+
 NAMES = {
     s: sympy.Symbol(s, positive=True)
     for s in [*map(chr, range(65, 91)), "n", "bandwidth", *BANDWIDTHS]
