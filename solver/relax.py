@@ -40,6 +40,9 @@ halve the distance, so that what they have yet to gain is about what the last on
 EASY = 2e6
 """Where elimination has to look at so few numbers, it takes less time than better bounds."""
 
+HUGE = 5e7
+"""So many numbers at once are too many: ties among them are left as they come."""
+
 ROUNDING = 1e-9
 """How far bounds may be off, as a share: they are sums of many numbers."""
 
@@ -108,8 +111,9 @@ class _Near:
         try:
             return (
                 self.rising()
-                or (self.guessing() if guess else None)
+                or (self.guessing() if guess and not self.tidy else None)
                 or self.parting()
+                or self.agreeing()
                 or self.widening()
             )
         except Infeasible:
@@ -145,10 +149,14 @@ class _Near:
             self.bound = self.bound.raised(self.forest.bounds())
             gain = marks[-1] - marks[-1 - EVERY]
 
+    def agreeing(self) -> Solution | None:
+        """Where there is nothing to part, copies agree, and a guess is as good as its bound: it is
+        taken where there are too many equals to look at them all."""
+        many = work(self.bound, self.cap, self.forest.factors, HUGE) > HUGE
+        return self.guessing() if many else None
+
     def guessing(self) -> Solution | None:
-        """A solution that meets its bound; none where ties are to be settled."""
-        if self.tidy:
-            return None
+        """A solution that meets its bound."""
         try:
             found = guessed(self.forest)
         except Infeasible:
