@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import sys
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Literal
 
 from layoutc import document, files, options
@@ -22,6 +23,7 @@ from layoutc.pipeline import (
 from layoutc.terminal import show
 
 if TYPE_CHECKING:
+    from layoutc.document import Document
     from layoutc.solver.hardware.machine import Machine
 
 
@@ -63,6 +65,14 @@ def write(path: str, content: str | bytes) -> None:
         files.write(path, content)
     except OSError as error:
         raise WrongCall(f"can't write {path}: {(error.strerror or str(error)).lower()}") from None
+
+
+def answer(as_json: bool, made: Callable[[], Document], report: Callable[[], str]) -> None:
+    """What a command found: the document, or the report for a person."""
+    if as_json:
+        sys.stdout.write(document.dumped(made()))
+    else:
+        show(report(), sys.stdout)
 
 
 def complain(wrong: list[WrongFile], as_json: bool) -> int:

@@ -7,7 +7,7 @@ import sys
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from layoutc import asked, document, options
+from layoutc import asked, options
 from layoutc.dsl.header import padded_dims
 from layoutc.dsl.program import Program
 from layoutc.pipeline import (
@@ -18,7 +18,6 @@ from layoutc.pipeline import (
     known,
     read,
 )
-from layoutc.terminal import show
 
 if TYPE_CHECKING:
     from layoutc.solver.hardware.machine import Machine
@@ -30,12 +29,13 @@ def run_derive(chosen: argparse.Namespace) -> int:
     source, program = asked.explicit_file(chosen.file, chosen)
     chips = asked.chips_if_known(program, chosen)
     found = derive.derived(source, program, asked.machine(chosen, chips or 0), chips)
-    if chosen.json:
-        sys.stdout.write(document.dumped(derive.document(found)))
-    elif chosen.latex:
+    if chosen.latex and not chosen.json:
         sys.stdout.write(derive.latex(found))
-    else:
-        show(derive.report(found, asked.style(), chips), sys.stdout)
+        return 0
+    style = asked.style()
+    asked.answer(
+        chosen.json, lambda: derive.document(found), lambda: derive.report(found, style, chips)
+    )
     return 0
 
 
@@ -48,10 +48,8 @@ def run_compare(chosen: argparse.Namespace) -> int:
     from layoutc import compare
 
     found = compare.compared(first, second, chosen.chips)
-    if chosen.json:
-        sys.stdout.write(document.dumped(compare.document(found)))
-    else:
-        show(compare.report(found, asked.style()), sys.stdout)
+    style = asked.style()
+    asked.answer(chosen.json, lambda: compare.document(found), lambda: compare.report(found, style))
     return 0
 
 
@@ -66,10 +64,8 @@ def _contest(
     from layoutc import contest
 
     found = contest.contested(first, second, chips, machine)
-    if chosen.json:
-        sys.stdout.write(document.dumped(contest.document(found)))
-    else:
-        show(contest.report(found, asked.style()), sys.stdout)
+    style = asked.style()
+    asked.answer(chosen.json, lambda: contest.document(found), lambda: contest.report(found, style))
     return 0
 
 
@@ -86,11 +82,8 @@ def run_regimes(chosen: argparse.Namespace) -> int:
     found = regimes.swept(source, sweep)
     if chosen.plot:
         asked.write(chosen.plot, plot.figure(found.large, kind))
-    if chosen.json:
-        sys.stdout.write(document.dumped(regimes.document(found)))
-        return 0
-    show(regimes.report(found), sys.stdout)
-    if chosen.plot:
+    asked.answer(chosen.json, lambda: regimes.document(found), lambda: regimes.report(found))
+    if chosen.plot and not chosen.json:
         print(f"\nwrote {chosen.plot}")
     return 0
 

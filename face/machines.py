@@ -11,7 +11,6 @@ from layoutc.pipeline import (
     WrongCall,
     machine_called,
 )
-from layoutc.terminal import show
 
 if TYPE_CHECKING:
     pass
@@ -42,10 +41,7 @@ def _check_machine(chosen: argparse.Namespace) -> int:
     if not chosen.name:
         raise WrongCall("--check: of which machine? layoutc hardware NAME --check")
     found = checking.check(machine_called(chosen.name))
-    if chosen.json:
-        sys.stdout.write(document.dumped(checking.document(found)))
-    else:
-        show(checking.report(found), sys.stdout)
+    asked.answer(chosen.json, lambda: checking.document(found), lambda: checking.report(found))
     return 0
 
 
@@ -66,9 +62,11 @@ def run_calibrate(chosen: argparse.Namespace) -> int:
         print(f"\nstopped: {kept}; the same command goes on from there", file=sys.stderr)
         return 130
     asked.write(chosen.output, found.machine)
-    if chosen.json:
-        sys.stdout.write(document.dumped(calibrate.document(found, chosen.output)))
-        return 0
-    show(calibrate.report(found), sys.stdout)
-    print(f"\nwrote {chosen.output}; use it: --hardware {chosen.output}")
+    asked.answer(
+        chosen.json,
+        lambda: calibrate.document(found, chosen.output),
+        lambda: calibrate.report(found),
+    )
+    if not chosen.json:
+        print(f"\nwrote {chosen.output}; use it: --hardware {chosen.output}")
     return 0

@@ -94,10 +94,7 @@ def run_diff(chosen: argparse.Namespace) -> int:
         source, program = asked.explicit_file(path, chosen)
         chips = chip_count(program, chosen.chips)
         plans.append(planned(source, program, chips, asked.machine(chosen, chips), fit=False))
-    if chosen.json:
-        sys.stdout.write(document.dumped(diff.document(*plans)))
-    else:
-        show(diff.report(*plans), sys.stdout)
+    asked.answer(chosen.json, lambda: diff.document(*plans), lambda: diff.report(*plans))
     return 0
 
 
@@ -113,10 +110,9 @@ def run_verify(chosen: argparse.Namespace) -> int:
     wrong = bool(verify.differences(found))
     if chosen.against:
         return max(wrong, _against(chosen, source, plan, found))
-    if chosen.json:
-        sys.stdout.write(document.dumped(verify.document(plan, found)))
-    else:
-        show(verify.report(plan, found), sys.stdout)
+    asked.answer(
+        chosen.json, lambda: verify.document(plan, found), lambda: verify.report(plan, found)
+    )
     return int(wrong)
 
 

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from math import prod
 
-from layoutc.dsl.operation import Product
 from layoutc.dsl.printer import print_statement
 from layoutc.dsl.program import Define
 from layoutc.solver.context import stored
+from layoutc.solver.matmuls import matmul
 from layoutc.solver.plan import Pass, Plan
 from layoutc.solver.price import StatementPrice
 from layoutc.solver.units import duration, size
@@ -111,16 +112,9 @@ def _total(one: Pass) -> int:
     """The work of all matmuls on one chip alone."""
     total, types = 0, one.program.types
     for item, times in one.program.walk():
-        match item:
-            case Define(operation=Product(str(left), str(right))):
-                dims = {*types[left].shape.names, *types[right].shape.names}
-                if dims > set(item.type.shape.names):
-                    work = 2 * times
-                    for dim in dims:
-                        work *= one.program.dims[dim] or 1
-                    total += work
-            case _:
-                pass
+        found = matmul(item, types) if isinstance(item, Define) else None
+        if found is not None:
+            total += 2 * times * prod(one.program.dims[dim] or 1 for dim in found.dims)
     return total
 
 

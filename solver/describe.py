@@ -6,9 +6,10 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from itertools import combinations
 
-from layoutc.dsl.operation import Move, MoveKind, Product
+from layoutc.dsl.operation import Move, MoveKind
 from layoutc.dsl.program import Declare, Define, Program
 from layoutc.solver.attention import attention, phrase
+from layoutc.solver.matmuls import matmul
 
 Axes = frozenset[str]
 Dims = tuple[str, ...]
@@ -223,10 +224,8 @@ def _multiplied(program: Program, weights: set[str]) -> dict[str, _Use]:
     types, origin = program.types, _origins(program, weights)
     found = dict[str, _Use]()
     for item, _ in program.walk():
-        match item:
-            case Define(operation=Product(str(left), str(right))):
-                union = {*types[left].shape.names, *types[right].shape.names}
-                if union > set(item.type.shape.names):
-                    both = ((left, right), (right, left))
-                    found |= {origin[n]: _Use(n, m, item.name) for n, m in both if n in origin}
+        product = matmul(item, types) if isinstance(item, Define) else None
+        if product is not None:
+            both = ((product.left, product.right), (product.right, product.left))
+            found |= {origin[n]: _Use(n, m, item.name) for n, m in both if n in origin}
     return found

@@ -74,8 +74,9 @@ def _hidden(instance: Instance, found: Found) -> float:
     matmuls, and starts are what they really are."""
     hidden, fabric = 0.0, instance.fabric
     for one in (filled.program for filled in capacity.filled(instance, found)):
-        apart, real = price(one, fabric).apart, price(one, fabric.real).seconds
-        hidden += one.phase.weight * (apart - real)
+        here = price(one, fabric)
+        real = here if fabric.real is fabric else price(one, fabric.real)
+        hidden += one.phase.weight * (here.apart - real.seconds)
     return hidden
 
 

@@ -12,8 +12,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
-from layoutc.dsl.operation import Move, Product
+from layoutc.dsl.operation import Move
 from layoutc.dsl.program import Define, Program, Repeat
+from layoutc.solver.matmuls import Matmul, matmul
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,8 +41,10 @@ def groups(program: Program) -> Iterator[Group]:
 
     What is read by several matmuls runs inside the first.
     """
+    types = program.types
     for items in _blocks(program):
-        products = {d.name: d for d in items if _contracts(program, d)}
+        found = ((define.name, matmul(define, types)) for define in items)
+        products = {name: one for name, one in found if one is not None}
         inside: dict[str, list[str]] = {name: [] for name in products}
         for define in items:
             home = _home(define, products)
@@ -49,8 +52,8 @@ def groups(program: Program) -> Iterator[Group]:
                 inside[home].append(define.name)
         sources = _sources(items)
         read: set[str] = set()
-        for name, define in products.items():
-            stored = [sources[o] for o in _operands(define) if o in sources]
+        for name, product in products.items():
+            stored = [sources.get(o, o) for o in (product.left, product.right)]
             mine = tuple(s for s in dict.fromkeys(stored) if s not in read)
             read.update(mine)
             if inside[name]:
@@ -65,26 +68,11 @@ def _blocks(program: Program) -> Iterator[list[Define]]:
             yield [inner for inner in item.body if isinstance(inner, Define)]
 
 
-def _contracts(program: Program, define: Define) -> bool:
-    """Whether a statement is a matmul: a product that sums a dim."""
-    operands, types = _operands(define), program.types
-    dims = {d for operand in operands for d in types[operand].shape.names}
-    return len(operands) == 2 and not dims <= set(define.type.shape.names)
-
-
-def _operands(define: Define) -> tuple[str, ...]:
-    match define.operation:
-        case Product(str(left), str(right)):
-            return left, right
-        case _:
-            return ()
-
-
-def _home(define: Define, products: Mapping[str, Define]) -> str:
+def _home(define: Define, products: Mapping[str, Matmul]) -> str:
     """The matmul inside which a collective runs; "" if it is none, or runs alone."""
     match define.operation:
         case Move("all-gather"):
-            readers = (n for n, p in products.items() if define.name in _operands(p))
+            readers = (n for n, p in products.items() if define.name in (p.left, p.right))
             return next(readers, "")
         case Move("reduce-scatter", _, operand) if operand in products:
             return operand
@@ -93,11 +81,9 @@ def _home(define: Define, products: Mapping[str, Define]) -> str:
 
 
 def _sources(items: list[Define]) -> dict[str, str]:
-    """For each name, the name that it was moved from; itself, if it was not moved."""
+    """For each name that was moved, the name that it was moved from."""
     found: dict[str, str] = {}
     for define in items:
-        for operand in _operands(define):
-            found.setdefault(operand, operand)
         if isinstance(define.operation, Move):
             operand = define.operation.operand
             found[define.name] = found.get(operand, operand)

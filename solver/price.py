@@ -12,13 +12,14 @@ from dataclasses import dataclass
 from fractions import Fraction
 from math import ceil, prod
 
-from layoutc.dsl.operation import Move, Product
+from layoutc.dsl.operation import Move
 from layoutc.dsl.program import DTYPES, Define, Program, Type
 from layoutc.dsl.shape import Shape
 from layoutc.solver import lifetimes
 from layoutc.solver.collectives import RULES, held, moves_nothing, received, sending
 from layoutc.solver.hardware.fabric import Fabric
 from layoutc.solver.hardware.machine import Machine
+from layoutc.solver.matmuls import Matmul, matmul
 from layoutc.solver.monomial import Monomial
 from layoutc.solver.overlap import Overlap, Seconds, overlapped
 from layoutc.solver.stored import stored
@@ -195,41 +196,31 @@ class _Pricer:
         return [self.one(item, n) for item, n in self.program.walk() if isinstance(item, Define)]
 
     def one(self, item: Define, times: int) -> StatementPrice:
-        match item.operation:
-            case Product(str(left), str(right)):
-                flops = times * self.flops(left, right, item.type.shape)
-                peak = self.fabric.machine.peak(self.types[left].dtype, self.types[right].dtype)
-                return StatementPrice(item, times, flops, seconds=flops / peak)
-            case Move() as move:
-                return self.move(item, move, times)
-            case _:
-                return StatementPrice(item, times)
+        if isinstance(item.operation, Move):
+            return self.move(item, item.operation, times)
+        found = matmul(item, self.types)
+        if found is None:
+            return StatementPrice(item, times)
+        flops = times * self.flops(found)
+        dtypes = (self.types[name].dtype for name in (found.left, found.right))
+        seconds = flops / self.fabric.machine.peak(*dtypes)
+        return StatementPrice(item, times, flops, seconds=seconds)
 
-    def flops(self, left: str, right: str, result: Shape) -> int:
-        """Twice the index space of an einsum that falls to one chip, whoever repeats it.
-
-        A product that sums no dim is elementwise work, which like all such is not counted.
-        """
-        one, other = self.types[left].shape, self.types[right].shape
-        union = dict.fromkeys(one.names + other.names)
-        if set(union) <= set(result.names):
-            return 0
+    def flops(self, found: Matmul) -> int:
+        """Twice the index space that falls to one chip, whoever repeats it."""
+        one, other = self.types[found.left].shape, self.types[found.right].shape
         # Where both split a dim, one list begins the other: the longer one is what is shared.
-        axes = {a for d in union for a in (*one.split(d), *other.split(d))}
-        return 2 * ceil(Monomial.of(union, axes).exact(self.values))
+        axes = {a for d in found.dims for a in (*one.split(d), *other.split(d))}
+        return 2 * ceil(Monomial.of(found.dims, axes).exact(self.values))
 
     def useful_flops(self) -> int:
         """All products without padding, each once, over all chips."""
         sizes = {**self.values, **self.program.useful}
         whole = 0
         for item, times in self.program.walk():
-            match item:
-                case Define(operation=Product(str(left), str(right))):
-                    union = {*self.types[left].shape.names, *self.types[right].shape.names}
-                    if not union <= set(item.type.shape.names):
-                        whole += times * 2 * prod(sizes[d] for d in union)
-                case _:
-                    pass
+            found = matmul(item, self.types) if isinstance(item, Define) else None
+            if found is not None:
+                whole += times * 2 * prod(sizes[d] for d in found.dims)
         return ceil(Fraction(whole, prod(self.mesh.values())))
 
     def move(self, item: Define, move: Move, times: int) -> StatementPrice:

@@ -144,7 +144,7 @@ def built(point: Point, at: Grid, mesh: Any, count: int) -> tuple[Callable[..., 
         return x[None]
 
     specs = (spec,) * len(shapes)
-    mapped = jax.shard_map(body, mesh=mesh, in_specs=specs, out_specs=spec, check_vma=False)
+    mapped = jax.shard_map(body, mesh=mesh, in_specs=specs, out_specs=spec)
     arrays = [_random(point.dtype, (total, *shape), mesh, spec) for shape in shapes]
     return jax.jit(mapped), arrays
 
