@@ -10,6 +10,7 @@ from layoutc.dsl.operation import Move, MoveKind
 from layoutc.dsl.program import Declare, Define, Program
 from layoutc.solver.attention import attention, phrase
 from layoutc.solver.matmuls import matmul
+from layoutc.solver.stored import layers_weights
 
 Axes = frozenset[str]
 Dims = tuple[str, ...]
@@ -36,7 +37,7 @@ def of_weights(program: Program, mesh: Mapping[str, int]) -> str:
     Weights that are used in another layout than they rest in, without being gathered, are said to
     be rearranged.
     """
-    weights = _weights(program)
+    weights = layers_weights(program)
     used = _multiplied(program, weights)
     if not used:
         return "no weight is multiplied"
@@ -145,10 +146,6 @@ def _by_weight(program: Program, gathered: Mapping[str, Axes]) -> str:
 # What is read off the statements.
 
 
-def _weights(program: Program) -> set[str]:
-    return {i.name for i, _ in program.walk() if isinstance(i, Declare) and i.kind == "weight"}
-
-
 @dataclass(frozen=True, slots=True)
 class Split:
     """The axes of more than one chip that split each dim of a weight where it is multiplied, and on
@@ -183,7 +180,7 @@ def sides(own: Dims, beside: Dims, result: Dims) -> tuple[int, ...]:
     return tuple(2 * (dim in beside) + (dim in result) for dim in own)
 
 
-def _origins(program: Program, weights: set[str]) -> dict[str, str]:
+def _origins(program: Program, weights: frozenset[str]) -> dict[str, str]:
     """The weight that each name is a version of."""
     origin = {name: name for name in weights}
     for item, _ in program.walk():
@@ -195,7 +192,7 @@ def _origins(program: Program, weights: set[str]) -> dict[str, str]:
 
 
 def _moved_over(
-    program: Program, weights: set[str], mesh: Mapping[str, int], kinds: frozenset[MoveKind]
+    program: Program, weights: frozenset[str], mesh: Mapping[str, int], kinds: frozenset[MoveKind]
 ) -> dict[str, Axes]:
     """The axes of more than one chip over which each weight is moved, by moves of these kinds."""
     origin, moved = _origins(program, weights), dict[str, Axes]()
@@ -211,12 +208,12 @@ def _moved_over(
 
 def most_sides(program: Program) -> int:
     """On how many sides of its products a weight can be split; 0 where none is multiplied."""
-    types, used = program.types, _multiplied(program, _weights(program)).values()
+    types, used = program.types, _multiplied(program, layers_weights(program)).values()
     shapes = ([types[n].shape.names for n in (u.name, u.beside, u.result)] for u in used)
     return max((len({*sides(*names)}) for names in shapes), default=0)
 
 
-def _multiplied(program: Program, weights: set[str]) -> dict[str, _Use]:
+def _multiplied(program: Program, weights: frozenset[str]) -> dict[str, _Use]:
     """The weights that enter a product which sums a dim, each with the use in which it does.
 
     Biases and scales are left out.

@@ -13,7 +13,7 @@ from itertools import combinations
 
 import numpy as np
 
-from layoutc.dsl.program import Declare, Program
+from layoutc.dsl.program import Program
 from layoutc.solver import capacity
 from layoutc.solver.asked import Asked
 from layoutc.solver.assignment import Limits
@@ -24,6 +24,7 @@ from layoutc.solver.problem import Problem, Step, Value
 from layoutc.solver.relations import Flags
 from layoutc.solver.search import Node
 from layoutc.solver.space import Ints, Space
+from layoutc.solver.stored import layers_weights
 from layoutc.solver.symmetry import alike
 
 
@@ -71,14 +72,10 @@ def kinds(program: Program) -> list[Kind]:
     return [*stay, *partly, WHOLE, EVERYWHERE] if most else []
 
 
-def _weights(program: Program) -> set[str]:
-    return {i.name for i, _ in program.walk() if isinstance(i, Declare) and i.kind == "weight"}
-
-
 def uses(problem: Problem) -> list[Use]:
     """Where the weights are multiplied, in all parts."""
     of = {leaf: value for value in problem.values for leaf in value.leaves}
-    weights = _weights(problem.parts[0].program)
+    weights = layers_weights(problem.parts[0].program)
     return [
         Use(of[leaf], of[leaf].root, leaf, _sides_in(problem, step, leaf))
         for step in problem.steps

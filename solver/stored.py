@@ -5,10 +5,10 @@ Every chip holds all of a weight's scales: they take little, and nothing ever mo
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from math import ceil, prod
 
-from layoutc.dsl.program import DTYPES, Declare, Program
+from layoutc.dsl.program import DTYPES, Declare, Item, Program, Repeat
 from layoutc.dsl.scales import scaled
 from layoutc.solver.collectives import held
 
@@ -34,3 +34,15 @@ def scales(program: Program) -> dict[str, int]:
         name: SCALE * prod(program.sizes[dim] for dim in dims) * times[name]
         for name, dims in scaled(program).items()
     }
+
+
+def layers_weights(program: Program) -> frozenset[str]:
+    """The weights by which a layout is called: those of the blocks that are repeated, where there
+    are any; what stands outside, a table or the logits' matrix, may fare otherwise."""
+    blocks = [item.body for item in program.items if isinstance(item, Repeat)]
+    repeated = frozenset(_weights(inner for body in blocks for inner in body))
+    return repeated or frozenset(_weights(item for item, _ in program.walk()))
+
+
+def _weights(items: Iterable[Item]) -> Iterator[str]:
+    return (i.name for i in items if isinstance(i, Declare) and i.kind == "weight")
