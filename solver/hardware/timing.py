@@ -13,6 +13,7 @@ or not. The rules:
   2005).
 - an all-to-all takes as long as its busiest link: on a ring of even K, K·D/8 bytes, of odd K
   (K²-1)·D/8K, on a line twice as much. Over several runs the slowest of them counts.
+- where a torus is said to be used along fewer axes at once, a gather's runs follow one another.
 - a permute brings D. On a torus it takes what two all-to-alls take, which can do any permute, by
   way of chips in between (Valiant 1982). Halfway round a ring, and across the middle of a line,
   shortest paths take exactly that; elsewhere they may take less, or more.
@@ -23,7 +24,7 @@ same time: everything takes `stride` times as long, and so many times as many ho
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from math import prod
 
@@ -91,11 +92,20 @@ class Stage:
         return (1 if run.ring else 2) * carried * run.stride / self.tier.bandwidth
 
 
+def in_turn(stages: Sequence[Stage]) -> Iterator[Stage]:
+    """Stages with no more runs than are used at once: the others follow, the fastest first."""
+    for stage in stages:
+        most = stage.tier.at_once or len(stage.runs)
+        runs = sorted(stage.runs, key=stage.bandwidth, reverse=True)
+        for first in range(0, len(runs), most):
+            yield Stage(stage.tier, tuple(runs[first : first + most]))
+
+
 def gathered(stages: Sequence[Stage], large: bool) -> float:
     """Seconds a byte of an all-gather or a reduce-scatter: what is inside, as a rule the fastest,
     has the largest part, and each stage outside only its chips' shares of the data."""
     seconds, share = 0.0, 1.0
-    for stage in stages:
+    for stage in in_turn(stages):
         own = share if large else share * (1 - 1 / stage.chips)
         seconds += own / stage.received
         share /= stage.chips
@@ -136,8 +146,15 @@ def _unshaped(stages: Sequence[Stage]) -> bool:
 
 
 def latency(kind: MoveKind, stages: Sequence[Stage]) -> float:
-    """Seconds before the first byte is used: the start, and hop after hop."""
+    """Seconds before the first byte is used: the start, and hop after hop; of an all-to-all also
+    what each message takes, since those grow with the chips and not with the bytes."""
     if kind == "slice":
         return 0.0
     rounds = 2 if kind == "all-reduce" else 1
-    return sum(s.tier.start + rounds * s.hops(kind) * s.tier.hop for s in stages)
+    begun = sum(s.tier.start + rounds * s.hops(kind) * s.tier.hop for s in stages)
+    return begun + messages(kind, stages) * max((s.tier.message for s in stages), default=0.0)
+
+
+def messages(kind: MoveKind, stages: Sequence[Stage]) -> int:
+    """How many chips each chip sends something of its own to."""
+    return prod(s.chips for s in stages) - 1 if kind == "all-to-all" else 0
