@@ -19,20 +19,13 @@ class Peak:
 
 
 def peak(program: Program, size: Callable[[Type], int]) -> Peak:
-    """The largest set of activations alive at once, `size` being one tensor's bytes.
-
-    An activation is alive from its statement to its last use: an input from the start, an output
-    to the end, what a block reads from outside through the whole block. A statement's operands
-    and its result are alive together. `y = a` is the same memory under another name, and so are a
-    renamed dim and a cache that was written. Weights and caches are always there and are not
-    counted here.
-    """
-    timeline = _Timeline(size)
-    for item in program.items:
-        timeline.item(item)
-    for output in program.outputs:
-        timeline.read(output.name)
-    return timeline.peak()
+    """The largest set of activations alive at once, `size` being one tensor's bytes."""
+    found = lives(program)
+    buffers = [Buffer(size(life.type), life.born, life.last, life.name) for life in found]
+    taken = alive(buffers, ends(found))
+    when = max(range(len(taken)), key=taken.__getitem__)
+    there = (b.name for b in buffers if b.born <= when <= b.last)
+    return Peak(taken[when], tuple(there))
 
 
 @dataclass(slots=True, eq=False)
@@ -54,20 +47,51 @@ def alive(buffers: Iterable[Buffer], length: int) -> list[int]:
     return list(accumulate(changes))[:length]
 
 
+@dataclass(slots=True, eq=False)
+class Life:
+    """An activation, alive from the statement `born` to the statement `last`, inclusive."""
+
+    type: Type
+    born: int
+    last: int
+    name: str
+
+
+def lives(program: Program) -> list[Life]:
+    """The activations of an explicit program, statements counted from 0, where inputs come in.
+
+    An activation is alive from its statement to its last use: an input from the start, an output
+    to the end, what a block reads from outside through the whole block. A statement's operands
+    and its result are alive together. `y = a` is the same memory under another name, and so are a
+    renamed dim and a cache that was written. Weights and caches are always there and are not
+    counted here.
+    """
+    timeline = _Timeline()
+    for item in program.items:
+        timeline.item(item)
+    for output in program.outputs:
+        timeline.read(output.name)
+    return timeline.lives
+
+
+def ends(found: Iterable[Life]) -> int:
+    """How many statements there are until the last activation is gone."""
+    return 1 + max((life.last for life in found), default=0)
+
+
 @dataclass(slots=True)
 class _Timeline:
     """The program's statements in order, `now` being the number of the last one seen."""
 
-    size: Callable[[Type], int]
     now: int = 0
-    buffers: list[Buffer] = field(default_factory=list)
-    of: dict[str, Buffer] = field(default_factory=dict)
-    """The buffer of each name in sight; weights and caches have none."""
+    lives: list[Life] = field(default_factory=list)
+    of: dict[str, Life] = field(default_factory=dict)
+    """The life of each name in sight; weights and caches have none."""
 
     def item(self, item: Declare | Define | Repeat) -> None:
         match item:
             case Declare("input"):
-                self.of[item.name] = self.buffer(item.name, self.size(item.type), born=0)
+                self.of[item.name] = self.life(item.name, item.type, born=0)
             case Declare():
                 pass
             case Define():
@@ -75,9 +99,9 @@ class _Timeline:
             case Repeat():
                 self.repeat(item)
 
-    def buffer(self, name: str, size: int, born: int) -> Buffer:
-        self.buffers.append(Buffer(size, born, born, name))
-        return self.buffers[-1]
+    def life(self, name: str, held_as: Type, born: int) -> Life:
+        self.lives.append(Life(held_as, born, born, name))
+        return self.lives[-1]
 
     def read(self, name: str) -> None:
         if name in self.of:
@@ -89,21 +113,21 @@ class _Timeline:
             self.read(name)
         same = _renamed(item.operation)
         if same is None:
-            self.of[item.name] = self.buffer(item.name, self.size(item.type), self.now)
+            self.of[item.name] = self.life(item.name, item.type, self.now)
         elif same in self.of:
             self.of[item.name] = self.of[same]
 
     def repeat(self, block: Repeat) -> None:
         """One repetition stands for all: what one reads from outside, the next reads too."""
-        before, start = len(self.buffers), self.now
+        before, start = len(self.lives), self.now
         outside = dict(self.of)
         for item in block.nexts:
             self.carry(item.carried)
         for inner in block.body:
             self.item(inner)
-        for buffer in self.buffers[:before]:
-            if buffer.last > start:
-                buffer.last = self.now
+        for life in self.lives[:before]:
+            if life.last > start:
+                life.last = self.now
         for item in block.nexts:
             self.read(item.value)
         after = {i.carried: self.of[i.value] for i in block.nexts if i.value in self.of}
@@ -113,13 +137,7 @@ class _Timeline:
         """Inside, a carried name is memory of its own: the outer one's only at first."""
         self.read(name)
         if name in self.of:
-            self.of[name] = self.buffer(name, self.of[name].bytes, self.now + 1)
-
-    def peak(self) -> Peak:
-        taken = alive(self.buffers, self.now + 1)
-        when = max(range(len(taken)), key=taken.__getitem__)
-        there = (b.name for b in self.buffers if b.born <= when <= b.last)
-        return Peak(taken[when], tuple(there))
+            self.of[name] = self.life(name, self.of[name].type, self.now + 1)
 
 
 def _renamed(operation: Operation) -> str | None:
