@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
+from math import prod
 from typing import Literal
 
 from layoutc.dsl.operation import Hold, Layer, Operation
@@ -132,6 +133,16 @@ class Program:
     def sizes(self) -> dict[str, int]:
         """The dims that have a size."""
         return {dim: size for dim, size in self.dims.items() if size is not None}
+
+    @property
+    def parameters(self) -> int:
+        """The elements of all weights, as often as they are repeated, padding left out."""
+        sizes = {**self.sizes, **self.useful}
+        return sum(
+            times * prod(sizes[dim] for dim in item.type.shape.names)
+            for item, times in self.walk()
+            if isinstance(item, Declare) and item.kind == "weight"
+        )
 
     @property
     def passes(self) -> tuple[Program, ...]:

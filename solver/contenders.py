@@ -174,7 +174,7 @@ class Race:
     def best(self, nodes: list[Node]) -> Plan:
         """The best plan in any of the branches. Raises `Infeasible` if there is none."""
         outcome = best(nodes, self.asked)
-        answers = [_kept(answer) for answer in outcome.answers]
+        answers = [kept(answer) for answer in outcome.answers]
         plan = self.plan
         outcome = replace(outcome, answers=answers)
         return settled(self.on, plan.chips, plan.machine, self.asked, outcome)
@@ -199,7 +199,7 @@ def _bound(nodes: list[Node]) -> float:
     return min((node.bound for node in nodes), default=0.0)
 
 
-def _kept(answer: Answer) -> Answer:
+def kept(answer: Answer) -> Answer:
     """The answer in a branch where each weight keeps the axes that it has on each dim.
 
     There ties are settled in little time.

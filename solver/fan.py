@@ -20,6 +20,9 @@ from layoutc.solver.space import Floats, Ints
 
 Edge = tuple[int, int]
 
+AT_ONCE = 1 << 16
+"""Sums that are looked at together: few enough to stay small, and enough to be quick."""
+
 
 @dataclass(frozen=True, slots=True)
 class Fan:
@@ -96,14 +99,15 @@ class Fan:
     def _step(self, ways: Costs, below: Costs) -> Costs:
         """[start, ...]: the least over `via` of the way there and what follows."""
         shape, rest = ways[0].shape, below[0].shape[1:]
-        flat = [b.reshape(shape[1], -1) for b in below]
-        columns = flat[0].shape[1]
+        flat = [b.reshape(shape[1], -1).T for b in below]
+        columns = flat[0].shape[0]
         found = [np.empty((shape[0], columns)) for _ in ways]
-        for row in range(shape[0]):
-            sums = tuple((w[row][:, None] + f).T for w, f in zip(ways, flat, strict=True))
-            costs, _ = lexmin(sums)
-            for into, cost in zip(found, costs, strict=True):
-                into[row] = cost
+        some = max(1, AT_ONCE // max(1, flat[0].size))
+        for first in range(0, shape[0], some):
+            rows = slice(first, first + some)
+            sums = tuple(w[rows, None, :] + f for w, f in zip(ways, flat, strict=True))
+            for into, cost in zip(found, lexmin(sums)[0], strict=True):
+                into[rows] = cost
         return tuple(f.reshape(shape[0], *rest) for f in found)
 
     # One tree.

@@ -156,6 +156,13 @@ def branches(program: Program, chips: int, machine: Machine, asked: Asked) -> It
         yield Node(instance, limits, 0.0, tuple(places) if several else ())
 
 
+def branch_at(program: Program, fabric: Fabric) -> Node:
+    """All that is possible of a program in one place of its mesh. Raises `Infeasible`."""
+    named = named_axes(program)
+    axes = tuple(a for a in fabric.mesh if fabric.mesh[a] > 1 or a in named)
+    return Node(Instance(build(program, axes), fabric), Limits(), 0.0)
+
+
 def placed(node: Node) -> Iterator[Node]:
     """A branch in each of its places."""
     whole = node.instance

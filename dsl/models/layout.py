@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from math import prod
 from textwrap import wrap
 
 from layoutc.dsl.check import check
@@ -13,7 +12,7 @@ from layoutc.dsl.models.architecture import Architecture, Model
 from layoutc.dsl.models.lines import BATCH, STEPS, body, prompt
 from layoutc.dsl.models.unsaid import unsaid
 from layoutc.dsl.parse import parse
-from layoutc.dsl.program import Declare, Program
+from layoutc.dsl.program import Program
 from layoutc.dsl.shape import Hole
 
 WIDTH = 100
@@ -35,7 +34,7 @@ class Spelled:
 def spelled(model: Model) -> Spelled:
     """The model as a canonical `.layout` file, called after the model."""
     a, file = model.architecture, f"{model.name}.layout"
-    parameters = count_parameters(_program("\n".join(body(a, "?")), file))
+    parameters = _program("\n".join(body(a, "?")), file).parameters
     hole: Hole = "!" if parameters > ROOM else "?"
     text = "\n".join((*_head(model, parameters), "", *body(a, hole)))
     return Spelled(format_file(parse(text, file)), _program(text, file), parameters)
@@ -46,15 +45,6 @@ def _program(text: str, file: str) -> Program:
     if not isinstance(program, Program):
         raise AssertionError(f"{file} is not a program: {program}")
     return program
-
-
-def count_parameters(program: Program) -> int:
-    """The elements of all weights, as often as they are repeated. Every dim has a size."""
-    return sum(
-        times * prod(program.useful.get(d, program.sizes[d]) for d in item.type.shape.names)
-        for item, times in program.walk()
-        if isinstance(item, Declare) and item.kind == "weight"
-    )
 
 
 # The comment.
