@@ -1,0 +1,175 @@
+"""A way to serve: which chips prefill and which decode, and what every point of a sweep takes so.
+
+Prefill and decode on the same chips have one mesh and store the weights alike, so that layouts are
+chosen in pairs: one for decode, and one for prefill beside it. Of the pairs that fit, that one
+counts in which a request takes the least.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from layoutc.solver.hardware.machine import Machine
+from layoutc.solver.serving.demand import Demand
+from layoutc.solver.serving.layouts import Layout
+from layoutc.solver.serving.sweep import Run, Side, better, decoded, padded, prefilled
+from layoutc.solver.serving.terms import Floats
+from layoutc.solver.serving.variants import Weights
+
+Flags = NDArray[np.bool_]
+
+
+@dataclass(frozen=True, slots=True)
+class Service:
+    """`replicas` of the same, each with its part of the batch. `beside` maps the number of a layout
+    of decode to where prefill runs with it; they are the `same` chips, or prefill has its own."""
+
+    weights: Weights
+    replicas: int
+    decode: Side
+    beside: Mapping[int, Side]
+    same: bool = True
+
+    @property
+    def decode_chips(self) -> int:
+        """All replicas' chips that decode."""
+        return self.replicas * self.decode.chips
+
+    @property
+    def prefill_chips(self) -> int:
+        """All replicas' chips that prefill; those that decode, where they are the same."""
+        return self.replicas * next(iter(self.beside.values())).chips
+
+    @property
+    def chips(self) -> int:
+        """All of them."""
+        return self.decode_chips if self.same else self.decode_chips + self.prefill_chips
+
+
+@dataclass(frozen=True, slots=True)
+class Served:
+    """What a service takes at every point of a demand.
+
+    `decode` is one step, `prefill` a prefill batch. `memory` is the most that a chip holds, in
+    bytes; `longest` the longest context for which there is room in decode, in tokens.
+    """
+
+    service: Service
+    demand: Demand
+    decode: Run
+    prefill: Run
+    memory: Floats
+    fits: Flags
+    longest: Floats
+
+    @property
+    def decode_seconds(self) -> Floats:
+        """All steps of a request."""
+        return self.demand.generate * self.decode.seconds
+
+    @property
+    def request_seconds(self) -> Floats:
+        """From the first token in to the last token out."""
+        return self.prefill.seconds + self.decode_seconds
+
+    @property
+    def chip_seconds(self) -> Floats:
+        """Of one request, all chips that work for it."""
+        demand, service = self.demand, self.service
+        prefill = service.prefill_chips * self.prefill.seconds / demand.prefill_batch
+        return prefill + service.decode_chips * self.decode_seconds / demand.batch
+
+    def layouts(self, point: int) -> tuple[Layout, Layout]:
+        """Of prefill and of decode, at one point."""
+        number = int(self.decode.layout[point])
+        side = self.service.beside[number]
+        return side.layouts[int(self.prefill.layout[point])], self.service.decode.layouts[number]
+
+
+ALIKE = 0.05
+"""Times that differ by less are told apart by what moves between chips: the model is not more exact
+than that, and what moves less loses least where it is wrong."""
+
+
+def serve(service: Service, whole: Demand, machine: Machine) -> Served:
+    """What a service takes: at each point the pair of layouts that fits and is best. Where none
+    fits it is the one that takes the least memory.
+
+    Pairs are gone through twice, that no more than two are kept at a time.
+    """
+    demand = _of_one(whole, service.replicas)
+    least = np.full(len(demand), np.inf)
+    for pair in _pairs(service, whole, demand, machine):
+        least = np.minimum(least, np.where(pair.fits, pair.request_seconds, np.inf))
+    pairs = _pairs(service, whole, demand, machine)
+    found = next(pairs)
+    for pair in pairs:
+        found = _better(found, pair, (1 + ALIKE) * least)
+    return found
+
+
+def _of_one(demand: Demand, replicas: int) -> Demand:
+    """The part of a demand that one of several replicas has."""
+    batch, prefill = (-(-b // replicas) for b in (demand.batch, demand.prefill_batch))
+    return Demand(batch, prefill, demand.prompt, demand.generate, demand.context)
+
+
+def _pairs(service: Service, whole: Demand, demand: Demand, machine: Machine) -> Iterator[Served]:
+    for number, layout in enumerate(service.decode.layouts):
+        run = decoded(service.decode, demand, number)
+        side = service.beside[number]
+        caches = _caches(layout, service.decode, demand)
+        for own, beside in enumerate(side.layouts):
+            if not service.same:
+                caches = _caches(beside, side, demand, prefill=True)
+            prefill = prefilled(side, demand, own, machine.memory_bytes - caches)
+            memory = np.maximum(run.held, prefill.held + caches)
+            yield Served(
+                service, whole, run, prefill, memory, memory <= machine.memory_bytes,
+                longest_context(layout, service.decode, demand, machine.memory_bytes),
+            )  # fmt: skip
+
+
+def _caches(layout: Layout, side: Side, demand: Demand, prefill: bool = False) -> Floats:
+    """The bytes of a chip that caches take: all sequences', or those of a prefill batch."""
+    batch = demand.prefill_batch if prefill else np.maximum(demand.batch, demand.prefill_batch)
+    places = demand.context if prefill else demand.places
+    sizes = padded(layout, batch, np.ones_like(batch), places)
+    return layout.priced.terms.stored("caches", sizes, side.stages.share(layout.program))
+
+
+def longest_context(layout: Layout, side: Side, demand: Demand, memory: float) -> Floats:
+    """The most tokens that may be in the caches when decoding starts."""
+    sizes = padded(layout, demand.batch, np.ones_like(demand.batch), demand.places)
+    terms, share = layout.priced.terms, side.stages.share(layout.program)
+    places = terms.longest(sizes, memory, share)
+    whole = np.floor(places / terms.parts["M"]) * terms.parts["M"]
+    return np.maximum(0.0, whole - demand.generate)
+
+
+def _better(one: Served, other: Served, limit: Floats) -> Served:
+    """At each point what takes no longer than a limit, and of such what moves less; of two that
+    don't fit, the smaller."""
+    good, better_ = (s.fits & (s.request_seconds <= limit) for s in (one, other))
+    moves, smaller = _moving(other) < _moving(one), other.memory < one.memory
+    either = np.where(one.fits | other.fits, other.fits & ~one.fits, smaller)
+    chosen = np.where(good & better_, moves, np.where(good | better_, better_, either))
+    memory, longest, fits = (
+        np.where(chosen, getattr(other, n), getattr(one, n)) for n in ("memory", "longest", "fits")
+    )
+    return Served(
+        one.service, one.demand,
+        better(one.decode, other.decode, chosen), better(one.prefill, other.prefill, chosen),
+        memory, fits, longest,
+    )  # fmt: skip
+
+
+def _moving(served: Served) -> Floats:
+    """Seconds of a request in which links are busy."""
+    decode, prefill = served.decode.parts, served.prefill.parts
+    each = served.demand.generate * (decode.communication + decode.gathered)
+    return each + served.prefill.waves * (prefill.communication + prefill.gathered)

@@ -1,0 +1,151 @@
+"""A sweep: each layout priced at every point at once, and at each point the best that fits.
+
+Layouts are tried one by one, each at all points together; what is kept at a point is chosen by a
+mask. Sizes that a layout's axes don't divide are padded, and what is added is paid for.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields
+
+import numpy as np
+
+from layoutc.solver.serving.demand import Demand, Ints
+from layoutc.solver.serving.layouts import Layout
+from layoutc.solver.serving.passes import NAMES, Parts
+from layoutc.solver.serving.stages import Piped, Stages, multiple, staged
+from layoutc.solver.serving.terms import Floats, Sizes
+
+WAVES = 16
+"""A prefill batch that does not fit is run in so many parts at most, one after the other."""
+
+
+@dataclass(frozen=True, slots=True)
+class Side:
+    """Where a phase runs: its chips, pipeline stages of so many each, and its layouts; `micro` are
+    the micro-batches, 0 for whatever is best."""
+
+    tensor: int
+    stages: Stages
+    layouts: tuple[Layout, ...]
+    micro: int = 0
+
+    @property
+    def chips(self) -> int:
+        """All of them."""
+        return self.tensor * self.stages.count
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """A phase at every point, in the layout and in as many micro-batches and waves as are best.
+
+    `seconds` is the pass of the whole batch; `parts` are of one wave, of one micro-batch, and
+    `waiting` is what comes on top until the batch is through. `held` is in bytes of a chip.
+    """
+
+    layout: Ints
+    seconds: Floats
+    parts: Parts
+    waiting: Floats
+    micro: Ints
+    waves: Ints
+    held: Floats
+
+    def at(self, chosen: Ints) -> Run:
+        """Some of the points."""
+        parts = Parts(*(getattr(self.parts, name)[chosen] for name in NAMES))
+        own = {f.name: getattr(self, f.name) for f in fields(self) if f.name != "parts"}
+        return Run(parts=parts, **{name: value[chosen] for name, value in own.items()})
+
+
+def better(one: Run, other: Run, chosen: np.ndarray) -> Run:
+    """The other where it is `chosen`, else the one."""
+
+    def pick(a: np.ndarray, b: np.ndarray) -> np.ndarray:
+        return np.where(chosen, b, a)
+
+    parts = Parts(*(pick(getattr(one.parts, n), getattr(other.parts, n)) for n in NAMES))
+    own = [f.name for f in fields(one) if f.name != "parts"]
+    return Run(parts=parts, **{n: pick(getattr(one, n), getattr(other, n)) for n in own})
+
+
+def decoded(side: Side, demand: Demand, number: int) -> Run:
+    """Steps of decode in one of a side's layouts."""
+    layout = side.layouts[number]
+    sizes = padded(layout, demand.batch, np.ones_like(demand.batch), demand.places)
+    found, micro = _filled(layout, sizes, side, decode=True)
+    held = layout.priced.terms.held(sizes, side.stages.share(layout.program))
+    once = np.ones_like(micro)
+    where = np.full(len(demand), number)
+    return Run(where, found.seconds, found.parts, found.waiting, micro, once, held)
+
+
+def prefilled(side: Side, demand: Demand, number: int, room: Floats) -> Run:
+    """Prefills in one of a side's layouts, in the fewest waves for which there is `room`.
+
+    `room` is bytes for weights and activations: what the caches leave.
+    """
+    layout, share = side.layouts[number], side.stages.share(side.layouts[number].program)
+    waves, held = _waves(layout, demand, room, share)
+    sizes = padded(layout, np.ceil(demand.prefill_batch / waves), demand.prompt, demand.context)
+    found, micro = _filled(layout, sizes, side, decode=False)
+    waiting = found.waiting + (waves - 1) * found.seconds
+    where = np.full(len(demand), number)
+    return Run(where, waves * found.seconds, found.parts, waiting, micro, waves, held)
+
+
+def _waves(layout: Layout, demand: Demand, room: Floats, share: float) -> tuple[Ints, Floats]:
+    """The fewest waves that fit, or the most that are tried; and what is held besides caches."""
+    waves = np.ones(len(demand), dtype=np.int64)
+    held = _besides(layout, demand, waves, share)
+    while True:
+        more = (held > room) & (waves < np.minimum(WAVES, demand.prefill_batch))
+        if not more.any():
+            return waves, held
+        waves = np.where(more, 2 * waves, waves)
+        held = _besides(layout, demand, waves, share)
+
+
+def _besides(layout: Layout, demand: Demand, waves: Ints, share: float) -> Floats:
+    """Weights and activations of a wave, in bytes."""
+    sizes = padded(layout, np.ceil(demand.prefill_batch / waves), demand.prompt, demand.context)
+    terms = layout.priced.terms
+    return terms.stored("weights", sizes, share) + terms.alive(sizes)
+
+
+def padded(layout: Layout, batch: np.ndarray, tokens: np.ndarray, places: np.ndarray) -> Sizes:
+    """Sizes that the layout's axes divide: what is added is padding, and paid for."""
+    parts = layout.priced.terms.parts
+    found = {"B": batch, "L": tokens, "M": places}
+    return {dim: multiple(sizes.astype(float), parts[dim]) for dim, sizes in found.items()}
+
+
+def _filled(layout: Layout, sizes: Sizes, side: Side, decode: bool) -> tuple[Piped, Ints]:
+    """In the best number of micro-batches: powers of two, up to four for each stage."""
+    if side.stages.count == 1:
+        once = np.ones_like(sizes["B"])
+        found = staged(layout.priced, sizes, side.stages, once)
+        return found.at(layout.priced.reached, decode), once.astype(np.int64)
+    tries = [side.micro] if side.micro else _powers(4 * side.stages.count)
+    best: tuple[Piped, Ints] | None = None
+    for number in tries:
+        micro = np.minimum(number, sizes["B"])
+        found = staged(layout.priced, sizes, side.stages, micro)
+        own = found.at(layout.priced.reached, decode), micro
+        best = own if best is None else _faster(best, own)
+    assert best is not None
+    return best[0], best[1].astype(np.int64)
+
+
+def _powers(most: int) -> list[int]:
+    return [1 << k for k in range(most.bit_length()) if 1 << k <= most]
+
+
+def _faster(one: tuple[Piped, Ints], other: tuple[Piped, Ints]) -> tuple[Piped, Ints]:
+    chosen = other[0].seconds < one[0].seconds
+    parts = Parts(
+        *(np.where(chosen, getattr(other[0].parts, n), getattr(one[0].parts, n)) for n in NAMES)
+    )
+    waiting = np.where(chosen, other[0].waiting, one[0].waiting)
+    return Piped(parts, waiting), np.where(chosen, other[1], one[1])
