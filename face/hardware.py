@@ -6,18 +6,15 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict
 from math import prod
-from textwrap import wrap
 from typing import assert_never
 
+from layoutc import reached
 from layoutc.document import Document
 from layoutc.solver.hardware.machine import Figure, Machine
 from layoutc.solver.hardware.shapes import Shapes
 from layoutc.solver.hardware.tier import Slice, Tier, Wraparound, most, slices, spelled
 from layoutc.solver.units import chips, duration, flops, rate, size
-from layoutc.table import Rows, table
-
-WIDTH = 100
-"""Of a report, in columns."""
+from layoutc.table import Rows, listing, table
 
 EXAMPLES = 4096
 """Slices of up to so many chips are shown."""
@@ -80,18 +77,20 @@ def report(machine: Machine) -> str:
     """One machine: its figures, its tiers, what can be had of it, and what it comes to."""
     parts = [f"{machine.name}: {machine.title}" if machine.title else machine.name]
     own = [figure for figure in machine.figures if _of(figure) in ("", "peak_flops")]
-    parts += ["a chip", _listing(_figures(own), 2)]
+    parts += ["a chip", listing(_figures(own), 2)]
     for number, tier in enumerate(machine.tiers):
-        own = [figure for figure in machine.figures if _of(figure) == tier.name]
+        names = [f"{tier.name}.{key}" for key in ("bandwidth", "hop", "start")]
+        own = [figure for figure in machine.figures if figure.name in names]
         parts += [
             _head(machine.tiers, number),
-            _listing(_rules(tier, number)),
-            _listing(_figures(own), 2),
+            listing(_rules(tier, number)),
+            listing(_figures(own), 2),
         ]
+    parts += reached.chapter(machine)
     examples = [] if machine.flat else list(_examples(machine.tiers))
     if examples:
         parts += ["slices", table(_slices(machine.tiers, examples), right=(0,))]
-    return "\n\n".join([*parts, "what it comes to", _listing(_totals(machine))]) + "\n"
+    return "\n\n".join([*parts, "what it comes to", listing(_totals(machine))]) + "\n"
 
 
 def _of(figure: Figure) -> str:
@@ -132,18 +131,6 @@ def _value(figure: Figure) -> str:
         case _:
             said = f"{figure.value:g} {word}"
     return said + figure.unit.removeprefix(word)
-
-
-def _listing(entries: Iterable[list[str]], before: int = 1) -> str:
-    """Rows of as many cells, and then remarks, each on lines of its own in the report's width."""
-    entries = list(entries)
-    taken = sum(max(len(entry[column]) for entry in entries) + 2 for column in range(before))
-    rows: Rows = []
-    for entry in entries:
-        lines = [line for one in entry[before:] for line in wrap(one, max(WIDTH - taken - 2, 30))]
-        rows.append([*entry[:before], *(lines[:1] or [""])])
-        rows += [[*[""] * before, line] for line in lines[1:]]
-    return table(rows)
 
 
 def _head(tiers: Sequence[Tier], number: int) -> str:
@@ -273,6 +260,7 @@ def document(machine: Machine) -> Document:
             for count, found in ([] if machine.flat else _examples(machine.tiers))
             for one in found
         ],
+        "reached": reached.document(machine),
         "flops_per_byte_read": machine.peak_flops / machine.memory_bandwidth,
         "figures": [asdict(figure) for figure in machine.figures],
     }

@@ -2,7 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from textwrap import wrap
+
+WIDTH = 100
+"""Of what is listed, in columns."""
+
+NARROW = 30
+"""Remarks have so many columns at least, whatever stands before them."""
 
 Rows = list[list[str]]
 
@@ -24,3 +31,16 @@ def table(rows: Rows, right: Sequence[int] = (), gap: Sequence[int] = ()) -> str
         )
         lines.append(("".join(cells) if len(row) > 1 else f"  {row[0]}").rstrip())
     return "\n".join(lines)
+
+
+def listing(entries: Iterable[list[str]], before: int = 1) -> str:
+    """Rows of as many cells, and then remarks, each on lines of its own within `WIDTH`."""
+    entries = list(entries)
+    taken = sum(max(len(entry[column]) for entry in entries) + 2 for column in range(before))
+    room = max(WIDTH - taken - 2, NARROW)
+    rows: Rows = []
+    for entry in entries:
+        lines = [line for one in entry[before:] for line in wrap(one, room)]
+        rows.append([*entry[:before], *(lines[:1] or [""])])
+        rows += [[*[""] * before, line] for line in lines[1:]]
+    return table(rows)

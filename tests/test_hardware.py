@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from layoutc import hardware
+from layoutc import hardware, table
 from layoutc.cli import main
 from layoutc.solver.hardware.catalogue import catalogue, load_machine
 from layoutc.solver.hardware.machine import Machine
@@ -155,7 +155,7 @@ def test_what_a_machine_comes_to() -> None:
 
 def test_reports_are_not_wide() -> None:
     for name in catalogue():
-        assert max(map(len, hardware.report(load_machine(name)).splitlines())) <= hardware.WIDTH
+        assert max(map(len, hardware.report(load_machine(name)).splitlines())) <= table.WIDTH
 
 
 def test_a_machine_as_a_document() -> None:

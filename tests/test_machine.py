@@ -258,7 +258,7 @@ SOURCE = 'source = "the data sheet, page 2"'
          "a machine has no titel", "did you mean title?"),
         ('title = "My machine"', '"" = 1', (3, 1, 3), "a machine has no ''",
          "there are name, title, peak_flops, memory_bytes, memory_bandwidth, matmul_efficiency, "
-         "memory_efficiency, price, network"),
+         "memory_efficiency, price, reached, network"),
         ("[memory_bandwidth]", "[memory_bandwith]", (14, 1, 18),
          "a machine has no memory_bandwith", "did you mean memory_bandwidth?"),
         # Figures.

@@ -12,6 +12,7 @@ from toml_texts import machines, spelled
 from layoutc import hardware
 from layoutc.document import dumped
 from layoutc.dsl.errors import render, source_lines
+from layoutc.solver.hardware.catalogue import unlike
 from layoutc.solver.hardware.machine import Machine
 from layoutc.solver.hardware.reading import read_machine
 
@@ -22,13 +23,14 @@ PIECES = [
     "\t", "\0", "é", "漢", "\u2028", "\x7f", "nan", "-inf", "1e999", "-1", "0", "0x" + "f" * 99,
     "9" * 4400, "true", "{}", "[]", "[1, 2]", '{ value = 1, source = "s" }', "2024-01-01",
     "network", "[[network]]\n", "[network.shapes]\n", "value = 1\n", 'source = "s"\n',
-    'topology = "line"\n', "axes = 3\n", '"4x4"',
+    'topology = "line"\n', "axes = 3\n", '"4x4"', "[reached]\n", "at_once = 1\n",
+    'like = "tpu-v4"\n',
 ]  # fmt: skip
 
 
 def answered(text: str) -> None:
     """A machine that can be told, or errors that lie in the text and can be printed."""
-    found = read_machine(text)
+    found = read_machine(text, unlike)
     if isinstance(found, Machine):
         assert hardware.report(found)
         assert dumped(hardware.document(found))

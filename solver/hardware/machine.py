@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 from math import prod
 
 from layoutc.dsl.program import DTYPES, Dtype
+from layoutc.solver.hardware.reached import Like, Reached
 from layoutc.solver.hardware.shapes import Shape, Shapes
 from layoutc.solver.hardware.tier import Tier, nearest, spelled
 
@@ -34,6 +35,8 @@ class Machine:
     in bytes, `memory_bandwidth` in bytes/s; `tiers` are the network, the innermost first. `price`
     is dollars for a chip-hour, None where none is known. `efficiencies` are those of matmuls and of
     memory. `figures` are what the file says. With `overlap`, what can be moved inside a matmul is.
+    `reached` is what whole models reach of all this, or the machine of which that is known; it is
+    in none of the rates.
     """
 
     name: str
@@ -46,6 +49,7 @@ class Machine:
     figures: tuple[Figure, ...] = field(default=(), repr=False)
     title: str = ""
     overlap: bool = False
+    reached: Reached | Like | None = None
 
     def peak(self, *dtypes: Dtype) -> float:
         """FLOP/s of a matmul of operands of these dtypes: the wider one decides, and where the

@@ -9,16 +9,28 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from math import inf
-
-from layoutc.solver.hardware.machine import Machine
-from layoutc.solver.hardware.tier import Tier
 
 SHARES = ("matmul", "attention", "memory", "network")
 """The constants that are shares of a figure, at most 1."""
 
 TIMES = ("launch", "message")
 """Those that are seconds."""
+
+BOUNDS = ("low", "high")
+"""Between which nine timings in ten lie."""
+
+UNITS = {
+    "matmul": "of the peak",
+    "attention": "of the peak",
+    "memory": "of its bandwidth",
+    "network": "of the links' bandwidth",
+    "launch": "seconds a matmul or collective",
+    "message": "seconds a chip that is sent to",
+    "at_once": "axes",
+    "low": "of the prediction",
+    "high": "of the prediction",
+}
+"""What each of `Reached` is in, by its name in a machine's file."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,32 +68,13 @@ class Reached:
         return replace(self, **values)  # type: ignore[arg-type]
 
 
+@dataclass(frozen=True, slots=True)
+class Like:
+    """As much is reached as on `machine`, one of the catalogue; `source` says why."""
+
+    machine: str
+    source: str
+
+
 IDEAL = Reached()
 """Everything that the data sheet says."""
-
-
-def paced(machine: Machine, reached: Reached) -> Machine:
-    """The machine as it is used: axes one after another where they are, figures as they are."""
-    tiers = tuple(
-        replace(tier, at_once=reached.at_once if tier.shaped else 0) for tier in machine.tiers
-    )
-    return replace(machine, tiers=tiers)
-
-
-def reaching(machine: Machine, reached: Reached) -> Machine:
-    """The machine with what is reached of it in its figures: what layouts are searched for on."""
-    used = paced(machine, reached)
-    tiers = tuple(_slowed(tier, reached) for tier in used.tiers)
-    return replace(used.faster(peak=reached.matmul, memory=reached.memory), tiers=tiers)
-
-
-def _slowed(tier: Tier, reached: Reached) -> Tier:
-    slower = tier.faster(reached.network)
-    if tier.topology == "flat":
-        return slower
-    return replace(slower, start=tier.start + reached.launch, message=reached.message)
-
-
-def one_way(tiers: tuple[Tier, ...]) -> float:
-    """Bytes/s that a chip receives over one link in one direction, the slowest that is used."""
-    return min((tier.bandwidth for tier in tiers), default=inf)

@@ -11,13 +11,14 @@ from layoutc.dsl.errors import START, Diagnostic, Span, in_order, source_lines
 from layoutc.dsl.program import Dtype
 from layoutc.solver.hardware.machine import Figure, Machine
 from layoutc.solver.hardware.places import Path, Places
+from layoutc.solver.hardware.reached_reading import Judge, read_reached
 from layoutc.solver.hardware.shapes import Shape, Shapes
-from layoutc.solver.hardware.tier import TOPOLOGIES, Tier, Topology, Wraparound
+from layoutc.solver.hardware.tier import TOPOLOGIES, Tier, Topology, Wraparound, most_axes
 from layoutc.solver.hardware.values import SOURCE, UNITS, Table, Values, shown
 
 CHIP = ("memory_bytes", "memory_bandwidth")
 EFFICIENCIES = ("matmul_efficiency", "memory_efficiency")
-TOP = ("name", "title", "peak_flops", *CHIP, *EFFICIENCIES, "price", "network")
+TOP = ("name", "title", "peak_flops", *CHIP, *EFFICIENCIES, "price", "reached", "network")
 TIER = ("name", "topology", "axes", "bandwidth", "hop", "start", "both_ways", "cut", "shapes",
         "wraparound")  # fmt: skip
 SHAPES = ("listed", "multiple", "chips", "longest", "source")
@@ -35,8 +36,11 @@ MOST_CHIPS = 2**20
 """Of one tier: a hundred times the largest."""
 
 
-def read_machine(text: str) -> Machine | list[Diagnostic]:
-    """The machine that a text describes, or everything that is wrong with it."""
+def read_machine(text: str, judge: Judge = lambda name: None) -> Machine | list[Diagnostic]:
+    """The machine that a text describes, or everything that is wrong with it.
+
+    What the text says it is like is another text: `judge` is asked whether that will do.
+    """
     try:
         table = tomllib.loads(text)
         reader = _Reader(Places(text))
@@ -47,7 +51,7 @@ def read_machine(text: str) -> Machine | list[Diagnostic]:
     except ValueError:
         # What Python says of a number of thousands of digits, which is TOML.
         return [Diagnostic("a number has too many digits", _digits(text), "as in  1.2e12")]
-    machine = reader.machine(table)
+    machine = reader.machine(table, judge)
     return in_order(reader.errors) if reader.errors else machine
 
 
@@ -75,7 +79,7 @@ class _Reader(Values):
 
     # The whole.
 
-    def machine(self, table: Table) -> Machine:
+    def machine(self, table: Table, judge: Judge) -> Machine:
         self.known((), table, TOP, "a machine")
         name = self.text(("name",), table, "a machine", 'name = "my-machine"')
         peaks = self.peaks(table)
@@ -85,7 +89,10 @@ class _Reader(Values):
             self.wrong(("memory_bytes", "value"), message, "value = ...  in bytes")
         compute, memory = (self.efficiency((f,), table) for f in EFFICIENCIES)
         price = self.figure(("price",), table) if "price" in table else None
+        before = len(self.errors)
         tiers = self.tiers(table)
+        axes = most_axes(tiers) if len(self.errors) == before else MOST_AXES
+        reached = read_reached(self, table, axes, judge)
         return Machine(
             name,
             {dtype: compute * peak for dtype, peak in peaks.items()},
@@ -96,6 +103,7 @@ class _Reader(Values):
             (compute, memory),
             tuple(self.figures),
             self.text(("title",), table, "a machine"),
+            reached=reached,
         )
 
     def peaks(self, table: Table) -> dict[Dtype, float]:

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
-from difflib import get_close_matches
-from math import isfinite, prod
+from math import prod
 from typing import TypeVar
 
 from layoutc.dsl.errors import START, Diagnostic, Span, in_order, source_lines
 from layoutc.dsl.program import DTYPES
 from layoutc.solver.hardware import samples
+from layoutc.solver.hardware.cells import Cell, cells, meant, number
 from layoutc.solver.hardware.samples import (
     COLUMNS,
     KINDS,
@@ -31,12 +31,6 @@ TIER = "# tier: NVLink, switch, 8"
 Named = TypeVar("Named", bound=str)
 
 
-@dataclass(frozen=True, slots=True)
-class _Cell:
-    text: str
-    span: Span
-
-
 def read_samples(text: str) -> Samples | list[Diagnostic]:
     """The samples that a text holds, or everything that is wrong with it."""
     reader = _Reader()
@@ -47,7 +41,7 @@ def read_samples(text: str) -> Samples | list[Diagnostic]:
 @dataclass(slots=True)
 class _Reader:
     errors: list[Diagnostic] = field(default_factory=list)
-    said: dict[str, _Cell] = field(default_factory=dict)
+    said: dict[str, Cell] = field(default_factory=dict)
     seen: list[Seen] = field(default_factory=list)
 
     def wrong(self, span: Span, message: str, hint: str = "") -> None:
@@ -55,11 +49,11 @@ class _Reader:
 
     def samples(self, lines: Sequence[str]) -> Samples:
         rows = []
-        for number, line in enumerate(lines, 1):
+        for at, line in enumerate(lines, 1):
             if line.startswith("#"):
-                self.comment(number, line)
+                self.comment(at, line)
             elif line.strip():
-                rows.append(list(_cells(number, line)))
+                rows.append(list(cells(at, line)))
         names = self.columns(rows[0]) if rows else ()
         if not rows:
             self.wrong(START, "there are no samples", f"begin with the line  {','.join(COLUMNS)}")
@@ -68,21 +62,21 @@ class _Reader:
 
     # What is said of the machine.
 
-    def comment(self, number: int, line: str) -> None:
+    def comment(self, at: int, line: str) -> None:
         """A line "# key: value"; any other comment is left alone."""
         found = KEY.fullmatch(line)
         if not found:
             return
-        cell = _Cell(found["value"], Span(number, found.start("value") + 1, len(line) + 1))
+        cell = Cell(found["value"], Span(at, found.start("value") + 1, len(line) + 1))
         if found["key"] == "tier":
             self.tier(cell)
         elif found["key"] in KEYS:
             self.said[found["key"]] = cell
         else:
-            span = Span(number, found.start("key") + 1, found.end("key") + 1)
-            self.wrong(span, f"a machine has no {found['key']}", _meant(found["key"], KEYS))
+            span = Span(at, found.start("key") + 1, found.end("key") + 1)
+            self.wrong(span, f"a machine has no {found['key']}", meant(found["key"], KEYS))
 
-    def tier(self, cell: _Cell) -> None:
+    def tier(self, cell: Cell) -> None:
         parts = [part.strip() for part in cell.text.split(",")]
         wraps = re.fullmatch(r"wraps ([1-9]\d{0,6})( together)?", parts[3]) if parts[3:] else None
         topology = next((t for t in TOPOLOGIES if t in parts[1:2] and t != "flat"), None)
@@ -125,7 +119,7 @@ class _Reader:
 
     def whole(self, key: str, default: int) -> int:
         cell = self.said.get(key)
-        value = _number(cell.text) if cell else float(default)
+        value = number(cell.text) if cell else float(default)
         if cell and not (1 <= value < 2**62 and value == int(value)):
             self.wrong(cell.span, f"{key} is {cell.text!r}, not a whole number of at least 1")
             return default or 1
@@ -133,7 +127,7 @@ class _Reader:
 
     # The samples.
 
-    def columns(self, row: Sequence[_Cell]) -> tuple[str, ...]:
+    def columns(self, row: Sequence[Cell]) -> tuple[str, ...]:
         """The names of the columns, in any order; none if they aren't those."""
         names = tuple(cell.text for cell in row)
         if sorted(names) == sorted(COLUMNS):
@@ -142,23 +136,23 @@ class _Reader:
         self.wrong(row[0].span.to(row[-1].span), f"the columns are {listed}, in any order", listed)
         return ()
 
-    def sample(self, names: Sequence[str], row: Sequence[_Cell]) -> tuple[Sample, Span] | None:
+    def sample(self, names: Sequence[str], row: Sequence[Cell]) -> tuple[Sample, Span] | None:
         """A sample, and the place of its group."""
         if len(row) != len(names):
             whole = row[0].span.to(row[-1].span)
             self.wrong(whole, f"there are {len(row)} cells, and {len(names)} columns")
             return None
-        cells = dict(zip(names, row, strict=True))
+        found = dict(zip(names, row, strict=True))
         before = len(self.errors)
-        kind = self.one_of("kind", cells["kind"], KINDS)
-        dtype = self.one_of("dtype", cells["dtype"], tuple(DTYPES))
-        work, seconds = (self.positive(key, cells[key]) for key in ("work", "seconds"))
-        where = self.group(cells["group"], kind in MOVES) if kind else ()
+        kind = self.one_of("kind", found["kind"], KINDS)
+        dtype = self.one_of("dtype", found["dtype"], tuple(DTYPES))
+        work, seconds = (self.positive(key, found[key]) for key in ("work", "seconds"))
+        where = self.group(found["group"], kind in MOVES) if kind else ()
         if len(self.errors) > before or not kind or not dtype:
             return None
-        return Sample(kind, where, dtype, work, seconds), cells["group"].span
+        return Sample(kind, where, dtype, work, seconds), found["group"].span
 
-    def group(self, cell: _Cell, moves: bool) -> Group:
+    def group(self, cell: Cell, moves: bool) -> Group:
         if not moves:
             if cell.text:
                 self.wrong(cell.span, "only a move has a group of chips", "leave it empty")
@@ -178,43 +172,18 @@ class _Reader:
                 self.wrong(span, f"{said} is no group of this machine: {why}")
         return tuple(sample for sample, _ in found)
 
-    def one_of(self, key: str, cell: _Cell, known: Sequence[Named]) -> Named | None:
+    def one_of(self, key: str, cell: Cell, known: Sequence[Named]) -> Named | None:
         found = next((one for one in known if one == cell.text), None)
         if found is None:
-            self.wrong(cell.span, f"there is no {key} {cell.text!r}", _meant(cell.text, known))
+            self.wrong(cell.span, f"there is no {key} {cell.text!r}", meant(cell.text, known))
         return found
 
-    def positive(self, key: str, cell: _Cell) -> float:
-        number = _number(cell.text)
-        if number <= 0:
+    def positive(self, key: str, cell: Cell) -> float:
+        found = number(cell.text)
+        if found <= 0:
             self.wrong(cell.span, f"{key} is {cell.text!r}, not a positive number")
-        return number
-
-
-def _cells(number: int, line: str) -> Iterator[_Cell]:
-    """The cells of a line, without the quotes that a spreadsheet may put around them."""
-    at = 0
-    for part in line.split(","):
-        start = at + len(part) - len(part.lstrip())
-        text = part.strip()
-        span = Span(number, start + 1, max(start + 1, start + len(text)) + 1)
-        yield _Cell(text.removeprefix('"').removesuffix('"'), span)
-        at += len(part) + 1
-
-
-def _number(text: str) -> float:
-    """What a text says, 0 if it is no number."""
-    try:
-        found = float(text)
-    except ValueError:
-        return 0.0
-    return found if isfinite(found) else 0.0
+        return found
 
 
 def _size(where: Group) -> int:
     return prod(run.size * run.stride for runs in where for run in runs)
-
-
-def _meant(text: str, known: Sequence[str]) -> str:
-    near = get_close_matches(text, known, 1)
-    return f"did you mean {near[0]}?" if near else f"there are {', '.join(known)}"

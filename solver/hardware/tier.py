@@ -107,6 +107,11 @@ def most(tiers: Sequence[Tier]) -> int:
     return prod(tier.shapes.most for tier in tiers)
 
 
+def most_axes(tiers: Sequence[Tier]) -> int:
+    """The most physical axes of a tier; 0 where none has axes."""
+    return max((tier.shapes.axes for tier in tiers if tier.shaped), default=0)
+
+
 def nearest(tiers: Sequence[Tier], chips: int) -> tuple[int, int]:
     """The numbers of chips next to one that can't be had, 0 where there is none."""
     end = most(tiers)

@@ -108,8 +108,9 @@ class Values:
 
     def number(self, path: Path, value: Any, of: str, unit: str, zero: bool = False) -> float:
         """A positive number, or zero where that will do."""
+        hint = f"{path[-1]} = ...  {unit if unit.startswith('of ') else f'in {unit}'}"
         if value is None:
-            self.wrong(path, f"{of} has no {path[-1]}", f"{path[-1]} = ...  in {unit}")
+            self.wrong(path, f"{of} has no {path[-1]}", hint)
             return 1.0
         real = isinstance(value, int | float) and not isinstance(value, bool)
         if real and (SMALLEST <= value <= LARGEST or (zero and value == 0)):
@@ -117,7 +118,7 @@ class Values:
         what = "not a number from 0 up" if zero else "not a positive number"
         if real and 0 < value < float("inf"):
             what = "beyond any machine"
-        self.wrong(path, f"{of} is {shown(value)}, {what}", f"{path[-1]} = ...  in {unit}")
+        self.wrong(path, f"{of} is {shown(value)}, {what}", hint)
         return 1.0
 
     def whole(self, path: Path, value: object, least: int, most: int) -> int:

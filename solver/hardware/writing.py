@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping
+from typing import assert_never
 
 from layoutc.solver.hardware.machine import Figure, Machine
+from layoutc.solver.hardware.reached import UNITS as REACHED
+from layoutc.solver.hardware.reached import Like, Reached
 from layoutc.solver.hardware.reading import EFFICIENCIES
 from layoutc.solver.hardware.shapes import Shape, Shapes
 from layoutc.solver.hardware.tier import Tier, Wraparound
@@ -30,6 +33,8 @@ def _parts(machine: Machine, figures: Mapping[str, Figure]) -> Iterator[list[str
     for key in ("memory_bytes", "memory_bandwidth", *EFFICIENCIES, "price"):
         if key in figures:
             yield [f"[{key}]", *_figure(figures[key], UNITS.get(key, ""))]
+    if machine.reached:
+        yield ["[reached]", *_reached(machine.reached, figures)]
     for tier in machine.tiers:
         yield list(_tier(tier))
         for key in ("bandwidth", "hop", "start"):
@@ -59,6 +64,20 @@ def _said(figure: Figure, usual: str) -> Iterator[str]:
     yield _pair("source", figure.source)
     if figure.fitted:
         yield _pair("fitted", figure.fitted)
+
+
+def _reached(reached: Reached | Like, figures: Mapping[str, Figure]) -> Iterator[str]:
+    match reached:
+        case Like():
+            yield _pair("like", reached.machine)
+            yield _pair("source", reached.source)
+        case Reached():
+            keys = [key for key in REACHED if f"reached.{key}" in figures]
+            for key in keys:
+                yield _pair(key, figures[f"reached.{key}"].value)
+            yield from _said(figures[f"reached.{keys[0]}"], REACHED[keys[0]])
+        case _:
+            assert_never(reached)
 
 
 def _tier(tier: Tier) -> Iterator[str]:

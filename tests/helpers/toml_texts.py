@@ -7,10 +7,13 @@ from typing import Any
 
 from hypothesis import strategies as st
 
+from layoutc.solver.hardware.reached import UNITS
+from layoutc.solver.hardware.reached_reading import KEYS as REACHED
 from layoutc.solver.hardware.reading import SHAPES, TIER, TOP, WRAPAROUND
 from layoutc.solver.hardware.values import FIGURE
 
-KEYS = (*TOP, *TIER, *SHAPES, *WRAPAROUND, *FIGURE, "bf16", "int8", "x", "é", "a b", "", "a.b", '"')
+OTHERS = ("bf16", "int8", "x", "é", "a b", "", "a.b", '"')
+KEYS = (*TOP, *TIER, *SHAPES, *WRAPAROUND, *FIGURE, *REACHED, *OTHERS)
 TEXTS = ("", "torus", "line", "switch", "flat", "4x4", "1x1x1", "0x4", "source", "a # b", 'say "a"',
          "[x]", "a\nb", "\\", "'", "漢字", "\t", "bytes/s")  # fmt: skip
 
@@ -58,6 +61,13 @@ tiers = st.fixed_dictionaries(
         "wraparound": st.fixed_dictionaries({"multiple": st.integers(0, 4), "source": scalars}),
     },
 )
+constants = st.sampled_from([1, 1, 1, 1, 1, 1, 0, 0.5, 2])
+reached = st.fixed_dictionaries(
+    {"source": st.just("s")},
+    optional={**dict.fromkeys(UNITS, constants), "fitted": st.just("on 3 timings")},
+) | st.fixed_dictionaries(
+    {"source": st.just("s"), "like": st.sampled_from(["tpu-v4", "a100-80gb", "tpu-v5e", "x"])}
+)
 machines = st.fixed_dictionaries(
     {
         "name": st.just("mine"),
@@ -70,6 +80,7 @@ machines = st.fixed_dictionaries(
         "title": scalars,
         "matmul_efficiency": st.just({"value": 0.9, "source": "s", "fitted": "on 3 points"}),
         "price": figures,
+        "reached": reached,
         "x": values,
     },
 )
