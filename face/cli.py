@@ -28,6 +28,7 @@ def main(argv: list[str] | None = None) -> int:
         "diff": plans.run_diff,
         "verify": plans.run_verify,
         "model": models.run_model,
+        "plan": models.run_plan,
         "hardware": machines.run_hardware,
         "calibrate": machines.run_calibrate,
     }

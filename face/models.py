@@ -1,4 +1,4 @@
-"""The command on published models: `model`."""
+"""The commands on whole models: `model` and `plan`."""
 
 from __future__ import annotations
 
@@ -50,6 +50,13 @@ def _list(chosen: argparse.Namespace) -> int:
     return 0
 
 
+def run_plan(chosen: argparse.Namespace) -> int:
+    """A whole model served, at every point that is asked for."""
+    from layoutc.serving.command import run
+
+    return run(chosen)
+
+
 def model_called(name: str) -> Model:
     """The model of that name, or the one that a `config.json` describes.
 
@@ -70,11 +77,16 @@ def model_called(name: str) -> Model:
 
 
 def _configured(path: str) -> Model:
+    name, text = contents(path)
+    return configured(name, text, "stdin" if path == "-" else PurePath(path).stem)
+
+
+def configured(name: str, text: str, stem: str) -> Model:
+    """The model that a configuration's text describes; `name` stands in errors. Raises
+    `WrongFile`."""
     from layoutc.dsl.models.config import read_config
 
-    name, text = contents(path)
     source = name if name.isprintable() else "a config.json"
-    stem = "stdin" if path == "-" else PurePath(path).stem
     found = read_config(text, stem, source)
     if isinstance(found, list):
         raise WrongFile(Source.without_tree(name, text), found)

@@ -229,6 +229,15 @@ def settled(program: Program, chips: int, machine: Machine, asked: Asked, outcom
     )
 
 
+def as_found(chips: int, asked: Asked, outcome: Outcome) -> Plan:
+    """One of the plans that a search comes to, whichever of equals: ties are not settled, which
+    takes about as long as the search."""
+    answer = min(outcome.answers, key=lambda a: uneven(dict(a.node.instance.mesh)))
+    spelled = _spelled(answer, answer.found)
+    passes = tuple(Pass(p, spelled.fabric, price(p, spelled.fabric)) for p in spelled.passes)
+    return Plan(passes, chips, spelled.fabric, asked.minimize, outcome.bound)
+
+
 def _others(program: Program, mesh: Mesh, answers: list[Answer]) -> Iterator[Mesh]:
     """The meshes of the answers, without those that are `mesh` with its axes renamed."""
     seen = [{names[a]: mesh[a] for a in mesh} for names in renamings(program)]

@@ -18,7 +18,9 @@ def link_the_package() -> Path:
     package = LINKS / "layoutc"
     shutil.rmtree(LINKS, ignore_errors=True)
     package.mkdir(parents=True)
-    sources = [*(ROOT / "face").glob("*.py"), *(ROOT / f for f in ("dsl", "solver", "codegen"))]
+    rooms = (path.parent for path in (ROOT / "face").glob("*/__init__.py"))
+    folders = (ROOT / folder for folder in ("dsl", "solver", "codegen"))
+    sources = [*(ROOT / "face").glob("*.py"), *rooms, *folders]
     for source in sources:
         (package / source.name).symlink_to(source)
     return package

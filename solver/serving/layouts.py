@@ -10,30 +10,32 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from math import inf, prod
 
 import numpy as np
 
 from layoutc.dsl.program import DTYPES, Declare, Program
 from layoutc.solver.asked import Asked
-from layoutc.solver.attention import attention
-from layoutc.solver.contenders import holding, kept
+from layoutc.solver.attention import Side, attention
+from layoutc.solver.attention_kinds import ALONE, AttentionKind, attending
+from layoutc.solver.contenders import holding
 from layoutc.solver.describe import named, of_weights
 from layoutc.solver.eliminate import Infeasible
 from layoutc.solver.hardware.machine import Machine
-from layoutc.solver.hardware.reached import Reached, reaching
+from layoutc.solver.hardware.reached import Reached
+from layoutc.solver.hardware.reaching import reaching
 from layoutc.solver.kinds import Kind, confined, kinds
 from layoutc.solver.plan import Plan
 from layoutc.solver.search import Node, best, branch_at, branches
 from layoutc.solver.serving.passes import Priced
 from layoutc.solver.serving.terms import VARYING
 from layoutc.solver.serving.variants import spread
-from layoutc.solver.solve import settled, solve
+from layoutc.solver.solve import as_found, solve
 from layoutc.solver.stored import layers_weights
 from layoutc.solver.unsolvable import explain, no_place
 
-GAP = 0.02
+GAP = 0.03
 """Of each class a layout is found that is within so much of the best."""
 
 HOPELESS = 1.25
@@ -115,14 +117,17 @@ class Finder:
         refusal = no_place(program, self.chips, self.machine)
         if refusal is not None:
             raise refusal
-        found = list(self._staying(program))
-        if not found:
+        best: dict[str, Layout] = {}
+        for home in self._staying(program):
+            if home.name not in best or home.found_in < best[home.name].found_in:
+                best[home.name] = home
+        if not best:
             raise explain(program, self.chips, self.machine)
-        least = min(home.found_in for home in found)
-        return [home for home in found if home.found_in <= NEAR * least]
+        least = min(home.found_in for home in best.values())
+        return [home for home in best.values() if home.found_in <= NEAR * least]
 
     def _staying(self, program: Program) -> Iterator[Layout]:
-        for one in _variants(program):
+        for one in _variants(program, self.chips):
             nodes = list(branches(one, self.chips, self.used, ASKED))
             for kind in self._kinds(program, stays=True):
                 with suppress(Infeasible):
@@ -133,7 +138,7 @@ class Finder:
         that may pay at the size of the program."""
         if program.explicit:
             return [self._layout(solve(program, self.chips, self.used, fit=False))]
-        *_, spread_out = variants = _variants(program)
+        *_, spread_out = variants = _variants(program, self.chips)
         found = [x for one in variants for x in self._found(one, home, gathering=one is spread_out)]
         return list({layout.key: layout for layout in found}.values())
 
@@ -150,18 +155,24 @@ class Finder:
         for kind in sorted(bounds, key=lambda kind: bounds[kind]):
             if bounds[kind] > HOPELESS * least:
                 return
-            with suppress(Infeasible):
-                layout = self._best(program, [node], kind)
-                least = min(least, layout.found_in)
-                if self._wanted(layout):
-                    yield layout
+            for side in self._sides():
+                with suppress(Infeasible):
+                    layout = self._best(program, [node], kind, side)
+                    least = min(least, layout.found_in)
+                    if self._wanted(layout):
+                        yield layout
+
+    def _sides(self) -> list[Side | None]:
+        """What attention is to be sharded over alone, if that was said."""
+        return [side for side in ALONE if side in self.over] or [None]
 
     def _kinds(self, program: Program, stays: bool = False) -> Iterator[Kind]:
-        """The classes; of those in which weights `stay`, all that a home is of."""
-        for kind in kinds(program):
-            called = named(program, kind.gathered, kind.sides)
-            if kind.stays if stays else not self.names or called in self.names:
-                yield kind
+        """The classes; or those in which weights `stay`, which a home is of."""
+        every = [kind for kind in kinds(program) if kind.stays or not stays]
+        called = {kind: named(program, kind.gathered, kind.sides) for kind in every}
+        wanted = [kind for kind in every if called[kind] in self.names]
+        # Weights that are gathered in every phase have a home all the same.
+        yield from wanted if wanted or (self.names and not stays) else every
 
     def _gathering(self, program: Program, node: Node, kind: Kind) -> float:
         """Seconds that gathering the weights of a class takes, at least."""
@@ -175,12 +186,16 @@ class Finder:
         named_so = not self.names or layout.name in self.names
         return named_so and (not self.over or layout.attention in self.over)
 
-    def _best(self, program: Program, nodes: list[Node], kind: Kind) -> Layout:
-        """The best of a class. Raises `Infeasible` where there is none."""
+    def _best(
+        self, program: Program, nodes: list[Node], kind: Kind, side: Side | None = None
+    ) -> Layout:
+        """The best of a class, attention sharded over one side alone if that is said. Raises
+        `Infeasible` where there is none."""
         confining = [x for node in nodes for x in confined(kind, node, ASKED)]
+        if side is not None:
+            confining = list(attending(AttentionKind(0, side), confining, ASKED))
         outcome = best(confining, ASKED)
-        outcome = replace(outcome, answers=[kept(answer) for answer in outcome.answers])
-        return self._layout(settled(program, self.chips, self.used, ASKED, outcome))
+        return self._layout(as_found(self.chips, ASKED, outcome))
 
     def _layout(self, plan: Plan) -> Layout:
         program, mesh = plan.only.program, plan.mesh
@@ -188,10 +203,16 @@ class Finder:
         return Layout(of_weights(program, mesh), attention(program, mesh), plan, priced)
 
 
-def _variants(program: Program) -> tuple[Program, ...]:
-    """The program as it is, and with its caches spread over all chips: a pass that computes long
-    enough reads its caches beside that, and does not tell how much room they take."""
-    return tuple(dict.fromkeys((program, spread(program))))
+def _variants(program: Program, chips: int) -> tuple[Program, ...]:
+    """The program as it is, and with its caches spread over all chips; of a batch with a sequence
+    for every chip that alone.
+
+    A pass that computes long enough reads its caches beside that, and does not tell how much they
+    take, nor that attention waits for them.
+    """
+    alone = spread(program)
+    enough = program.sizes.get("B", 1) >= chips
+    return (alone,) if enough else tuple(dict.fromkeys((program, alone)))
 
 
 def gathered_from(kind: Kind, mesh: Mapping[str, int]) -> int:

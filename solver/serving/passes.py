@@ -15,7 +15,8 @@ import numpy as np
 from layoutc.dsl.program import Program
 from layoutc.solver.hardware.fabric import Fabric
 from layoutc.solver.hardware.machine import Machine
-from layoutc.solver.hardware.reached import Reached, paced
+from layoutc.solver.hardware.reached import Reached
+from layoutc.solver.hardware.reaching import paced
 from layoutc.solver.serving.chain import Chain, longest
 from layoutc.solver.serving.terms import Amounts, Floats, Sizes, Terms
 

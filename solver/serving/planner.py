@@ -7,10 +7,12 @@ all that lies between (`layoutc.solver.serving.layouts`).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
+from typing import Literal
 
 from layoutc.dsl.program import Program
+from layoutc.solver import units
 from layoutc.solver.hardware.machine import Machine
 from layoutc.solver.hardware.reached import Reached
 from layoutc.solver.meshes import divisors
@@ -21,6 +23,11 @@ from layoutc.solver.serving.splits import Split
 from layoutc.solver.serving.stages import Stages
 from layoutc.solver.serving.sweep import Side
 from layoutc.solver.serving.variants import Weights, padded, sized, with_weights
+from layoutc.solver.unsolvable import Unsolvable
+
+Served = Literal["prefill", "decode"]
+
+PHASES: tuple[Served, ...] = ("prefill", "decode")
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,6 +37,12 @@ class Pinned:
 
     weights: frozenset[str] = frozenset()
     attention: frozenset[str] = frozenset()
+
+    @property
+    def names(self) -> list[str]:
+        """What was said, in words."""
+        over = (f"with attention over {side}" for side in sorted(self.attention))
+        return [*sorted(self.weights), *over]
 
 
 ANYHOW = Pinned()
@@ -55,41 +68,64 @@ class Planner:
         Raises:
             Unsolvable: there are no layouts on so many chips.
         """
-        numbered = [
-            (home, layout)
-            for home in self.homes(weights, split.tensor)
-            for layout in self.decoding(weights, split.tensor, home)
-        ]
-        decode = self._side(split, [layout for _, layout in numbered])
-        if apart is None:
-            sides = [
-                self._side(split, self.prefilling(weights, split.tensor, home))
-                for home, _ in numbered
-            ]
-            return Service(weights, split.replicas, decode, dict(enumerate(sides)))
-        layouts = [
+        phases: Sequence[Served] = PHASES if apart is None else ("decode",)
+        apart_layouts = [] if apart is None else self._apart(weights, apart)
+        found = list[tuple[Layout, list[Layout]]]()
+        for home in self.homes(weights, split.tensor, phases):
+            beside = apart_layouts or self.prefilling(weights, split.tensor, home)
+            decoding = self.decoding(weights, split.tensor, home) if beside else []
+            found += [(layout, beside) for layout in decoding]
+        if not found:
+            raise self._none(split.tensor)
+        decode = self._side(split, [layout for layout, _ in found])
+        sides = [self._side(apart or split, beside) for _, beside in found]
+        own = dict(enumerate(sides))
+        return Service(weights, split.replicas, decode, own, same=apart is None)
+
+    def _apart(self, weights: Weights, split: Split) -> list[Layout]:
+        """The layouts of prefill on chips of its own. Raises `Unsolvable` where there is none."""
+        found = [
             layout
-            for home in self.homes(weights, apart.tensor)
-            for layout in self.prefilling(weights, apart.tensor, home)
+            for home in self.homes(weights, split.tensor, ("prefill",))
+            for layout in self.prefilling(weights, split.tensor, home)
         ]
-        beside = dict.fromkeys(range(len(numbered)), self._side(apart, layouts))
-        return Service(weights, split.replicas, decode, beside, same=False)
+        if not found:
+            raise self._none(split.tensor)
+        return found
+
+    def _none(self, chips: int) -> Unsolvable:
+        """Nothing goes by the names that were given."""
+        said = [*self.prefill.names, *self.decode.names]
+        message = f"on {units.chips(chips)} there is no layout that is {' or '.join(said)}"
+        return Unsolvable(message, "leave the layout away: the planner finds one")
 
     def _side(self, split: Split, layouts: list[Layout]) -> Side:
         return Side(split.tensor, Stages(split.pipeline), tuple(layouts), self.micro)
 
     # Layouts.
 
-    def homes(self, weights: Weights, chips: int) -> list[Layout]:
-        """Where weights may be stored, for decode at both ends of what is asked."""
-        program, finder = self._program(weights, chips), self._finder(chips, ANYHOW)
+    def homes(self, weights: Weights, chips: int, phases: Sequence[Served]) -> list[Layout]:
+        """Where weights may be stored: best for decode at either end of what is asked, or for
+        prefill at the lower one; for one of them alone where it has chips of its own."""
+        pinned = Pinned(self.decode.weights | self.prefill.weights)
+        program, finder = self._program(weights, chips), self._finder(chips, pinned)
         found = list[Layout]()
-        for sizes in self._decoding(chips):
+        for sizes in self._homely(chips, phases):
             key = "homes", weights, chips, *sizes.items()
             if key not in self.known:
                 self.known[key] = finder.homes(sized(program, **sizes))
             found += self.known[key]
         return _distinct(found, lambda home: home.home)
+
+    def _homely(self, chips: int, phases: Sequence[Served]) -> Iterator[dict[str, int]]:
+        """The sizes at which homes are found. Where nothing is generated, decode has no say; large
+        prefills gather their weights, and it matters little to them how those are stored."""
+        decodes = "decode" in phases and self.demand.generate.any()
+        if decodes:
+            yield from self._decoding(chips)
+        if "prefill" in phases or not decodes:
+            prefilling = list(self._prefilling(chips))
+            yield from prefilling[:1] if decodes else prefilling
 
     def decoding(self, weights: Weights, chips: int, home: Layout) -> list[Layout]:
         """The layouts of decode beside a home."""

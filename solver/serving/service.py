@@ -55,7 +55,8 @@ class Served:
     """What a service takes at every point of a demand.
 
     `decode` is one step, `prefill` a prefill batch. `memory` is the most that a chip holds, in
-    bytes; `longest` the longest context for which there is room in decode, in tokens.
+    bytes, `caches` what caches take of that; `longest` the longest context for which there is room
+    in decode, in tokens.
     """
 
     service: Service
@@ -63,6 +64,7 @@ class Served:
     decode: Run
     prefill: Run
     memory: Floats
+    caches: Floats
     fits: Flags
     longest: Floats
 
@@ -121,17 +123,14 @@ def _of_one(demand: Demand, replicas: int) -> Demand:
 def _pairs(service: Service, whole: Demand, demand: Demand, machine: Machine) -> Iterator[Served]:
     for number, layout in enumerate(service.decode.layouts):
         run = decoded(service.decode, demand, number)
-        side = service.beside[number]
-        caches = _caches(layout, service.decode, demand)
+        longest = longest_context(layout, service.decode, demand, machine.memory_bytes)
+        side, caches = service.beside[number], _caches(layout, service.decode, demand)
         for own, beside in enumerate(side.layouts):
-            if not service.same:
-                caches = _caches(beside, side, demand, prefill=True)
-            prefill = prefilled(side, demand, own, machine.memory_bytes - caches)
-            memory = np.maximum(run.held, prefill.held + caches)
-            yield Served(
-                service, whole, run, prefill, memory, memory <= machine.memory_bytes,
-                longest_context(layout, service.decode, demand, machine.memory_bytes),
-            )  # fmt: skip
+            there = caches if service.same else _caches(beside, side, demand, prefill=True)
+            prefill = prefilled(side, demand, own, machine.memory_bytes - there)
+            memory = np.maximum(run.held, prefill.held + there)
+            fits = memory <= machine.memory_bytes
+            yield Served(service, whole, run, prefill, memory, caches, fits, longest)
 
 
 def _caches(layout: Layout, side: Side, demand: Demand, prefill: bool = False) -> Floats:
@@ -158,13 +157,12 @@ def _better(one: Served, other: Served, limit: Floats) -> Served:
     moves, smaller = _moving(other) < _moving(one), other.memory < one.memory
     either = np.where(one.fits | other.fits, other.fits & ~one.fits, smaller)
     chosen = np.where(good & better_, moves, np.where(good | better_, better_, either))
-    memory, longest, fits = (
-        np.where(chosen, getattr(other, n), getattr(one, n)) for n in ("memory", "longest", "fits")
-    )
+    own = ("memory", "caches", "fits", "longest")
+    kept = (np.where(chosen, getattr(other, n), getattr(one, n)) for n in own)
     return Served(
         one.service, one.demand,
         better(one.decode, other.decode, chosen), better(one.prefill, other.prefill, chosen),
-        memory, fits, longest,
+        *kept,
     )  # fmt: skip
 
 

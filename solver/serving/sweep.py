@@ -41,7 +41,8 @@ class Run:
     """A phase at every point, in the layout and in as many micro-batches and waves as are best.
 
     `seconds` is the pass of the whole batch; `parts` are of one wave, of one micro-batch, and
-    `waiting` is what comes on top until the batch is through. `held` is in bytes of a chip.
+    `waiting` is what comes on top until the batch is through. `held` is in bytes of a chip, and so
+    are the `weights` in it; of a step of decode it has the caches, of a prefill it has not.
     """
 
     layout: Ints
@@ -51,6 +52,7 @@ class Run:
     micro: Ints
     waves: Ints
     held: Floats
+    weights: Floats
 
     def at(self, chosen: Ints) -> Run:
         """Some of the points."""
@@ -75,10 +77,10 @@ def decoded(side: Side, demand: Demand, number: int) -> Run:
     layout = side.layouts[number]
     sizes = padded(layout, demand.batch, np.ones_like(demand.batch), demand.places)
     found, micro = _filled(layout, sizes, side, decode=True)
-    held = layout.priced.terms.held(sizes, side.stages.share(layout.program))
-    once = np.ones_like(micro)
-    where = np.full(len(demand), number)
-    return Run(where, found.seconds, found.parts, found.waiting, micro, once, held)
+    terms, share = layout.priced.terms, side.stages.share(layout.program)
+    held, weights = terms.held(sizes, share), terms.stored("weights", sizes, share)
+    once, where = np.ones_like(micro), np.full(len(demand), number)
+    return Run(where, found.seconds, found.parts, found.waiting, micro, once, held, weights)
 
 
 def prefilled(side: Side, demand: Demand, number: int, room: Floats) -> Run:
@@ -91,8 +93,11 @@ def prefilled(side: Side, demand: Demand, number: int, room: Floats) -> Run:
     sizes = padded(layout, np.ceil(demand.prefill_batch / waves), demand.prompt, demand.context)
     found, micro = _filled(layout, sizes, side, decode=False)
     waiting = found.waiting + (waves - 1) * found.seconds
-    where = np.full(len(demand), number)
-    return Run(where, waves * found.seconds, found.parts, waiting, micro, waves, held)
+    where, weights = (
+        np.full(len(demand), number),
+        layout.priced.terms.stored("weights", sizes, share),
+    )
+    return Run(where, waves * found.seconds, found.parts, waiting, micro, waves, held, weights)
 
 
 def _waves(layout: Layout, demand: Demand, room: Floats, share: float) -> tuple[Ints, Floats]:
