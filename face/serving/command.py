@@ -18,7 +18,7 @@ def run(chosen: argparse.Namespace) -> int:
     with refusals(source):
         found = studied(what)
     if not found.study.columns.fits.any():
-        raise _nothing_fits(source, found)
+        raise _nothing_fits(chosen.model, found)
     _written(chosen, found)
     if chosen.csv == "-":
         return 0
@@ -56,7 +56,7 @@ def _written(chosen: argparse.Namespace, found: Studied) -> None:
             asked.write(chosen.csv, rows(found))
 
 
-def _nothing_fits(source: Source, found: Studied) -> WrongFile:
+def _nothing_fits(model: str, found: Studied) -> WrongFile:
     from layoutc.serving.enough import refusal
 
-    return WrongFile(source, [refusal(found)])
+    return WrongFile(Source.without_tree(model), [refusal(found)])

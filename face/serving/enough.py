@@ -22,7 +22,8 @@ TRIES = 4
 
 
 def refusal(found: Studied) -> Diagnostic:
-    """What the smallest point takes, and the smallest numbers of chips on which it would fit."""
+    """What the smallest point takes, and what would make it fit: the smallest numbers of chips, or
+    a shorter context."""
     query, columns = found.query, found.study.columns
     row = int(np.argmin(columns.memory))
     served, at = found.study.served(row)
@@ -33,36 +34,47 @@ def refusal(found: Studied) -> Diagnostic:
         f"{query.model} does not fit on {where}: at batch {int(columns.batch[row]):,} a chip would "
         f"hold {need}, of which {weights} are weights and {caches} caches, and there are {have}"
     )
-    return Diagnostic(message, START, ", or ".join(_hints(query, served.service.chips)))
+    hints = [*_chips(found, row), *_context(found, row)]
+    return Diagnostic(message, START, ", or ".join(hints))
 
 
-def _hints(query: Query, chips: int) -> Iterator[str]:
+def _context(found: Studied, row: int) -> Iterator[str]:
+    longest = int(found.study.columns.longest[row])
+    if longest >= int(found.study.columns.prompt[row]):
+        yield f"a context of {longest:,} would fit"
+
+
+def _chips(found: Studied, row: int) -> Iterator[str]:
     """For each way to store weights the least chips that would do."""
+    query = found.query
+    served, at = found.study.served(row)
     kinds: tuple[Weights, ...] = ("bf16", "int8")
     for weights in kinds:
-        enough = _enough(query, weights, chips)
-        if enough and (weights in query.weights or weights == "int8"):
+        halved = float(served.decode.weights[at]) / 2
+        saved = halved if weights == "int8" and served.service.weights == "bf16" else 0.0
+        taken = (float(found.study.columns.memory[row]) - saved) * served.service.chips
+        enough = _enough(query, weights, taken) if weights in (*query.weights, "int8") else 0
+        if enough:
             beside = "" if weights in query.weights else f" with --weights {weights}"
             yield f"{counted(enough)} would do{beside}"
 
 
-def _enough(query: Query, weights: Weights, chips: int) -> int:
+def _enough(query: Query, weights: Weights, taken: float) -> int:
     """The smallest number of chips that the machine has and on which the least that was asked for
-    fits; 0 if it is not found."""
-    least = _least(query)
-    number = chips if weights not in query.weights else chips + 1
+    fits, if all together would hold about the bytes `taken`; 0 if it is not found."""
+    least, number = _least(query), max(1, int(taken // query.machine.memory_bytes))
     for _ in range(TRIES):
-        number = _had(query, max(number, _bound(query, weights)))
+        number = _had(query, number)
         if not number:
             return 0
         try:
             found = studied(replace(query, chips=[number], weights=[weights], demand=least))
         except Unsolvable:
-            pass
+            number += 1
         else:
             if found.study.columns.fits.any():
                 return number
-        number += 1
+            number += 1
     return 0
 
 
@@ -71,12 +83,6 @@ def _least(query: Query) -> Demand:
     demand = query.demand
     order = np.lexsort((demand.prefill_batch, demand.batch, demand.places))
     return demand.at(order[:1])
-
-
-def _bound(query: Query, weights: Weights) -> int:
-    """No fewer chips hold the weights."""
-    each = 1 if weights == "int8" else 2
-    return -(-query.program.parameters * each // query.machine.memory_bytes)
 
 
 def _had(query: Query, chips: int) -> int:

@@ -11,7 +11,8 @@ from layoutc.document import Document
 from layoutc.serving.answer import Answer, answers
 from layoutc.serving.document import point
 from layoutc.serving.studied import Studied
-from layoutc.solver.units import duration, mesh, size
+from layoutc.solver.attention import phrase
+from layoutc.solver.units import chips, duration, mesh, size
 from layoutc.table import Rows, table
 
 MOST = 24
@@ -92,7 +93,7 @@ def _line(found: Studied, row: int) -> list[str]:
 
 
 def _percent(share: float) -> str:
-    return f"{100 * share:.0f} %" if share >= 0.0995 else f"{100 * share:.1f} %"
+    return f"{100 * share:.0f} %" if share >= 0.0995 else f"{100 * share:.2g} %"
 
 
 # The answer.
@@ -111,9 +112,9 @@ def _where(made: Document) -> str:
     """Chips, batch and weights of a point."""
     ways = [f"{made['replicas']} replicas"] * (made["replicas"] > 1)
     ways += [f"{made['pipeline']} stages"] * (made["pipeline"] > 1)
-    tensor = f"{made['tensor']} chips"
-    divided = f" ({' of '.join([*ways, tensor])})" if ways else ""
-    return f"{made['chips']:,} chips{divided}, batch {made['batch']:,}, {made['weights']} weights"
+    divided = f" ({' of '.join([*ways, chips(made['tensor'])])})" if ways else ""
+    where = f"{chips(made['chips'])}{divided}"
+    return f"{where}, batch {made['batch']:,}, {made['weights']} weights"
 
 
 def _phase(name: str, run: Document, key: str) -> Rows:
@@ -121,7 +122,7 @@ def _phase(name: str, run: Document, key: str) -> Rows:
     low, high = run[f"{key}_range"]
     what = "a step" if name == "decode" else f"{run['batch']:,} x {run['tokens']:,} tokens"
     between = "" if low == high else f" ({duration(low)} to {duration(high)})"
-    over = f", attention over {run['attention']}" if run["attention"] else ""
+    over = f", {phrase(run['attention'])}" if run["attention"] else ""
     waves = run.get("waves", 1)
     times = [f"in {waves} waves"] * (waves > 1)
     times += [f"{run['micro_batches']} micro-batches"] * (run["micro_batches"] > 1)

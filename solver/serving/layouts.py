@@ -110,7 +110,7 @@ class Finder:
         which they stay where they are, those left out that are far from the best.
 
         Raises:
-            Unsolvable: nothing can be had.
+            Unsolvable: nothing can be had. Where names were given there may be none by those.
         """
         if program.explicit:
             return [self._layout(solve(program, self.chips, self.used, fit=False))]
@@ -121,9 +121,9 @@ class Finder:
         for home in self._staying(program):
             if home.name not in best or home.found_in < best[home.name].found_in:
                 best[home.name] = home
-        if not best:
+        if not best and not self.names:
             raise explain(program, self.chips, self.machine)
-        least = min(home.found_in for home in best.values())
+        least = min((home.found_in for home in best.values()), default=inf)
         return [home for home in best.values() if home.found_in <= NEAR * least]
 
     def _staying(self, program: Program) -> Iterator[Layout]:

@@ -122,10 +122,10 @@ class Planner:
         prefills gather their weights, and it matters little to them how those are stored."""
         decodes = "decode" in phases and self.demand.generate.any()
         if decodes:
-            yield from self._decoding(chips)
+            yield from _ends(list(self._decoding(chips)))
         if "prefill" in phases or not decodes:
             prefilling = list(self._prefilling(chips))
-            yield from prefilling[:1] if decodes else prefilling
+            yield from prefilling[:1] if decodes else _ends(prefilling)
 
     def decoding(self, weights: Weights, chips: int, home: Layout) -> list[Layout]:
         """The layouts of decode beside a home."""
@@ -156,19 +156,26 @@ class Planner:
 
     def _decoding(self, chips: int) -> Iterator[dict[str, int]]:
         places = divided(int(self.demand.places.max()), chips)
-        for batch in _ends(self.demand.batch, chips):
+        for batch in probes(self.demand.batch, chips):
             yield {"B": batch, "L": 1, "M": places}
 
     def _prefilling(self, chips: int) -> Iterator[dict[str, int]]:
         tokens = divided(int(self.demand.prompt.max()), chips)
         places = divided(int(self.demand.context.max()), chips)
-        for batch in _ends(self.demand.prefill_batch, chips):
+        for batch in probes(self.demand.prefill_batch, chips):
             yield {"B": batch, "L": tokens, "M": max(places, tokens)}
 
 
-def _ends(sizes: Ints, chips: int) -> list[int]:
-    """The least and the most, as chips divide them."""
-    return sorted({divided(int(sizes.min()), chips), divided(int(sizes.max()), chips)})
+def probes(sizes: Ints, chips: int) -> list[int]:
+    """The least and the most, as chips divide them; between them every fourth size up to the number
+    of chips: below it, layouts hang on how many parts a batch can be cut into."""
+    least, most = (divided(int(size), chips) for size in (sizes.min(), sizes.max()))
+    found = {least, most}
+    while least < min(most, chips):
+        found.add(least)
+        least = min(divided(4 * least, chips), chips)
+        found.add(min(least, most))
+    return sorted(found)
 
 
 def divided(size: int, chips: int) -> int:
@@ -180,3 +187,8 @@ def divided(size: int, chips: int) -> int:
 
 def _distinct(layouts: list[Layout], key: Callable[[Layout], object]) -> list[Layout]:
     return list({key(layout): layout for layout in reversed(layouts)}.values())[::-1]
+
+
+def _ends(sizes: list[dict[str, int]]) -> list[dict[str, int]]:
+    """The first and the last, or the one there is."""
+    return [sizes[0], *sizes[1:][-1:]]

@@ -149,13 +149,16 @@ class Study:
 
 
 def front(latency: Floats, cost: Floats, among: Flags) -> Flags:
-    """Where nothing `among` the points is as fast and cheaper, or as cheap and faster."""
+    """Where nothing `among` the points is as fast and cheaper, or as cheap and faster. Points that
+    are alike in both are all on it, or none is."""
     flags = np.zeros(len(latency), dtype=bool)
     numbers = np.flatnonzero(among)
-    if len(numbers):
-        order = numbers[np.lexsort((cost[numbers], latency[numbers]))]
-        least = np.minimum.accumulate(cost[order])
-        flags[order[np.append(True, cost[order][1:] < least[:-1])]] = True
+    order = numbers[np.lexsort((cost[numbers], latency[numbers]))]
+    least = np.append(np.inf, np.minimum.accumulate(cost[order]))
+    # The first of those that take as long: before it are the faster ones.
+    first = np.searchsorted(latency[order], latency[order])
+    best = (cost[order] == cost[order][first]) & (cost[order] < least[first])
+    flags[order[best]] = True
     return flags
 
 
