@@ -71,7 +71,8 @@ class Monomial:
         """Adds the value at arrays of floats (one entry a mesh) to `out`."""
         result: Floats | float = float(self.coefficient)
         for symbol, exponent in self.powers:
-            result = result * values[symbol] ** float(exponent)
+            size = values[symbol]
+            result = result * (size if exponent == 1 else size ** float(exponent))
         out += result
         return out
 

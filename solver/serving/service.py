@@ -7,7 +7,7 @@ counts in which a request takes the least.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from layoutc.solver.hardware.machine import Machine
 from layoutc.solver.serving.demand import Demand
 from layoutc.solver.serving.layouts import Layout
-from layoutc.solver.serving.sweep import Run, Side, better, decoded, padded, prefilled
+from layoutc.solver.serving.sweep import Run, Side, better, decoded, padded, prefilled, together
 from layoutc.solver.serving.terms import Floats
 from layoutc.solver.serving.variants import Weights
 
@@ -97,20 +97,32 @@ ALIKE = 0.05
 than that, and what moves less loses least where it is wrong."""
 
 
+AT_ONCE = 1 << 14
+"""So many points are weighed together: their arrays stay near the processor."""
+
+
 def serve(service: Service, whole: Demand, machine: Machine) -> Served:
     """What a service takes: at each point the pair of layouts that fits and is best. Where none
-    fits it is the one that takes the least memory.
+    fits it is the one that takes the least memory."""
+    starts = range(0, len(whole), AT_ONCE)
+    some = (whole.at(np.arange(at, min(at + AT_ONCE, len(whole)))) for at in starts)
+    return joined([_served(service, demand, machine) for demand in some], whole)
 
-    Pairs are gone through twice, that no more than two are kept at a time.
-    """
+
+def _served(service: Service, whole: Demand, machine: Machine) -> Served:
+    """Pairs are gone through twice, that no more than two are kept at a time."""
     demand = _of_one(whole, service.replicas)
-    least = np.full(len(demand), np.inf)
-    for pair in _pairs(service, whole, demand, machine):
-        least = np.minimum(least, np.where(pair.fits, pair.request_seconds, np.inf))
-    pairs = _pairs(service, whole, demand, machine)
+    takes = [
+        np.where(pair.fits, pair.request_seconds, np.inf)
+        for pair in _pairs(service, whole, demand, machine)
+    ]
+    limit = (1 + ALIKE) * np.min(takes, axis=0)
+    nowhere = ~np.isfinite(limit).all()
+    near = [bool(nowhere or (seconds <= limit).any()) for seconds in takes]
+    pairs = _pairs(service, whole, demand, machine, near)
     found = next(pairs)
     for pair in pairs:
-        found = _better(found, pair, (1 + ALIKE) * least)
+        found = _better(found, pair, limit)
     return found
 
 
@@ -120,14 +132,22 @@ def _of_one(demand: Demand, replicas: int) -> Demand:
     return Demand(batch, prefill, demand.prompt, demand.generate, demand.context)
 
 
-def _pairs(service: Service, whole: Demand, demand: Demand, machine: Machine) -> Iterator[Served]:
+def _pairs(
+    service: Service, whole: Demand, demand: Demand, machine: Machine, wanted: Sequence[bool] = ()
+) -> Iterator[Served]:
+    """Each pair of layouts; or those that are wanted, by their numbers in that order."""
+    order = iter(wanted)
     for number, layout in enumerate(service.decode.layouts):
+        side = service.beside[number]
+        own = [n for n in range(len(side.layouts)) if next(order, True)]
+        if not own:
+            continue
         run = decoded(service.decode, demand, number)
         longest = longest_context(layout, service.decode, demand, machine.memory_bytes)
-        side, caches = service.beside[number], _caches(layout, service.decode, demand)
-        for own, beside in enumerate(side.layouts):
-            there = caches if service.same else _caches(beside, side, demand, prefill=True)
-            prefill = prefilled(side, demand, own, machine.memory_bytes - there)
+        caches = _caches(layout, service.decode, demand)
+        for n in own:
+            there = caches if service.same else _caches(side.layouts[n], side, demand, True)
+            prefill = prefilled(side, demand, n, machine.memory_bytes - there)
             memory = np.maximum(run.held, prefill.held + there)
             fits = memory <= machine.memory_bytes
             yield Served(service, whole, run, prefill, memory, caches, fits, longest)
@@ -171,3 +191,13 @@ def _moving(served: Served) -> Floats:
     decode, prefill = served.decode.parts, served.prefill.parts
     each = served.demand.generate * (decode.communication + decode.gathered)
     return each + served.prefill.waves * (prefill.communication + prefill.gathered)
+
+
+def joined(parts: Sequence[Served], whole: Demand) -> Served:
+    """What a service takes at several stretches of a demand, one after another."""
+    if len(parts) == 1:
+        return parts[0]
+    decode, prefill = (together([getattr(p, n) for p in parts]) for n in ("decode", "prefill"))
+    own = ("memory", "caches", "fits", "longest")
+    columns = (np.concatenate([getattr(part, name) for part in parts]) for name in own)
+    return Served(parts[0].service, whole, decode, prefill, *columns)

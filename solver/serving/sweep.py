@@ -6,6 +6,7 @@ mask. Sizes that a layout's axes don't divide are padded, and what is added is p
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, fields
 
 import numpy as np
@@ -72,6 +73,17 @@ def better(one: Run, other: Run, chosen: np.ndarray) -> Run:
     return Run(parts=parts, **{n: pick(getattr(one, n), getattr(other, n)) for n in own})
 
 
+def together(runs: Sequence[Run]) -> Run:
+    """Runs at one stretch of points after another."""
+
+    def of(values: Iterable[np.ndarray]) -> np.ndarray:
+        return np.concatenate(list(values))
+
+    parts = Parts(*(of(getattr(run.parts, n) for run in runs) for n in NAMES))
+    own = [f.name for f in fields(Run) if f.name != "parts"]
+    return Run(parts=parts, **{n: of(getattr(run, n) for run in runs) for n in own})
+
+
 def decoded(side: Side, demand: Demand, number: int) -> Run:
     """Steps of decode in one of a side's layouts."""
     layout = side.layouts[number]
@@ -104,12 +116,14 @@ def _waves(layout: Layout, demand: Demand, room: Floats, share: float) -> tuple[
     """The fewest waves that fit, or the most that are tried; and what is held besides caches."""
     waves = np.ones(len(demand), dtype=np.int64)
     held = _besides(layout, demand, waves, share)
+    left = np.arange(len(demand))
     while True:
-        more = (held > room) & (waves < np.minimum(WAVES, demand.prefill_batch))
-        if not more.any():
+        most = np.minimum(WAVES, demand.prefill_batch[left])
+        left = left[(held[left] > room[left]) & (waves[left] < most)]
+        if not len(left):
             return waves, held
-        waves = np.where(more, 2 * waves, waves)
-        held = _besides(layout, demand, waves, share)
+        waves[left] *= 2
+        held[left] = _besides(layout, demand.at(left), waves[left], share)
 
 
 def _besides(layout: Layout, demand: Demand, waves: Ints, share: float) -> Floats:
