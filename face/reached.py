@@ -19,7 +19,7 @@ MEANINGS = {
     "memory": "reading weights and caches",
     "network": "in collectives, and between pipeline stages",
     "launch": "that waits for the one before it",
-    "message": "in an all-to-all",
+    "latency": "that the file gives for its links",
     "at_once": "of a torus, that one collective goes along at a time",
     "low": "nine timings in ten lie between this",
     "high": "and this",

@@ -47,7 +47,7 @@ attention = 0.25
 memory = 0.95
 network = 1
 launch = 2e-6
-message = 0
+latency = 2.5
 at_once = 2
 low = 0.9
 high = 1.25
@@ -74,7 +74,7 @@ def wrong(reached: str, network: str = TORUS) -> list[Diagnostic]:
 
 def test_constants_as_the_file_has_them() -> None:
     machine = read(OWN)
-    assert machine.reached == Reached(0.8, 0.25, 0.95, 1.0, 2e-6, 0.0, 2, 0.9, 1.25)
+    assert machine.reached == Reached(0.8, 0.25, 0.95, 1.0, 2e-6, 2.5, 2, 0.9, 1.25)
     figures = {f.name: f for f in machine.figures if f.name.startswith("reached.")}
     assert [name.removeprefix("reached.") for name in figures] == list(UNITS)
     assert {figure.source for figure in figures.values()} == {"our server"}
@@ -132,9 +132,9 @@ def test_what_is_written_is_read_back(reached: str, network: str) -> None:
         ("launch = 2e-6", "launch = -2e-6", (10, 10, 15),
          "reached.launch is -2e-06, not a number from 0 up",
          "launch = ...  in seconds a matmul or collective"),
-        ("message = 0", "message = nan", (11, 11, 14),
-         "reached.message is nan, not a number from 0 up",
-         "message = ...  in seconds a chip that is sent to"),
+        ("latency = 2.5", "latency = nan", (11, 11, 14),
+         "reached.latency is nan, not a positive number",
+         "latency = ...  of the starts and hops"),
         ("at_once = 2", "at_once = 1.0", (12, 11, 14),
          "reached.at_once is 1, not a whole number from 0 up",
          "at_once = 0  goes along all axes at once"),
@@ -286,7 +286,7 @@ def test_each_constant_is_shown_with_what_it_means() -> None:
         "memory 0.95 of its bandwidth reading weights and caches",
         "network 1 of the links' bandwidth in collectives, and between pipeline stages",
         "launch 2 µs a matmul or collective that waits for the one before it",
-        "message 0 ns a chip that is sent to in an all-to-all",
+        "latency 2.5 of the starts and hops that the file gives for its links",
         "at once 2 axes of a torus, that one collective goes along at a time",
         "low 0.9 of the prediction nine timings in ten lie between this",
         "high 1.25 of the prediction and this",
@@ -333,7 +333,7 @@ def test_constants_as_a_document(tmp_path: Path, capsys: pytest.CaptureFixture[s
     assert shown(OWN) == {
         "constants": {
             "matmul": 0.8, "attention": 0.25, "memory": 0.95, "network": 1.0,
-            "launch": 2e-6, "message": 0.0,
+            "launch": 2e-6, "latency": 2.5,
         },
         "at_once": 2, "low": 0.9, "high": 1.25,
         "source": "our server", "fitted": "31 timings; mean error 5 %", "like": None,

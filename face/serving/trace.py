@@ -50,7 +50,7 @@ def _phase(name: str, layout: Layout, run: Run, point: int, sizes: Sizes) -> str
     chain = layout.priced.chains[0] + layout.priced.chains[1]
     rows.append([
         "latency", f"{chain.launches:,.0f} launches in a row, {duration(chain.latency)} of starts "
-        f"and hops, {chain.messages:,.0f} messages", "", duration(float(run.parts.latency[point])),
+        f"and hops", "", duration(float(run.parts.latency[point])),
     ])  # fmt: skip
     return f"{name}, {duration(whole)}, statement by statement\n\n{table(rows, right=(3,))}"
 

@@ -102,7 +102,7 @@ class Fabric:
     @property
     def latent(self) -> bool:
         """Whether collectives have to start, or to go hop by hop."""
-        return any(tier.start or tier.hop for tier in self.machine.tiers)
+        return not self.machine.prompt
 
     @cached_property
     def fastest(self) -> float:

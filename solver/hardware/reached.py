@@ -13,8 +13,11 @@ from dataclasses import dataclass, replace
 SHARES = ("matmul", "attention", "memory", "network")
 """The constants that are shares of a figure, at most 1."""
 
-TIMES = ("launch", "message")
+TIMES = ("launch",)
 """Those that are seconds."""
+
+FACTORS = ("latency",)
+"""Those that are so many times a figure, whatever that is."""
 
 BOUNDS = ("low", "high")
 """Between which nine timings in ten lie."""
@@ -25,7 +28,7 @@ UNITS = {
     "memory": "of its bandwidth",
     "network": "of the links' bandwidth",
     "launch": "seconds a matmul or collective",
-    "message": "seconds a chip that is sent to",
+    "latency": "of the starts and hops",
     "at_once": "axes",
     "low": "of the prediction",
     "high": "of the prediction",
@@ -42,7 +45,7 @@ class Reached:
     - `memory`: of the memory's bandwidth, reading weights and caches
     - `network`: of the links' bandwidth
     - `launch`: seconds for each matmul and each collective that waits for the one before it
-    - `message`: seconds for each chip that an all-to-all sends to
+    - `latency`: how many times as long as in the file collectives take to start, and hops
 
     `at_once` is how many axes of a torus one collective goes along at a time, 0 for all of its own.
     `low` and `high` are what was measured over what is predicted, for nine timings in ten.
@@ -53,7 +56,7 @@ class Reached:
     memory: float = 1.0
     network: float = 1.0
     launch: float = 0.0
-    message: float = 0.0
+    latency: float = 1.0
     at_once: int = 0
     low: float = 1.0
     high: float = 1.0
@@ -61,7 +64,7 @@ class Reached:
     @property
     def constants(self) -> dict[str, float]:
         """The fitted ones, by name."""
-        return {name: getattr(self, name) for name in (*SHARES, *TIMES)}
+        return {name: getattr(self, name) for name in (*SHARES, *TIMES, *FACTORS)}
 
     def with_constants(self, values: Mapping[str, float]) -> Reached:
         """The same with other constants."""

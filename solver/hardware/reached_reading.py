@@ -6,7 +6,15 @@ from collections.abc import Callable
 
 from layoutc.solver.hardware.machine import Figure
 from layoutc.solver.hardware.places import Path
-from layoutc.solver.hardware.reached import BOUNDS, SHARES, TIMES, UNITS, Like, Reached
+from layoutc.solver.hardware.reached import (
+    BOUNDS,
+    FACTORS,
+    SHARES,
+    TIMES,
+    UNITS,
+    Like,
+    Reached,
+)
 from layoutc.solver.hardware.values import Table, Values, shown
 
 Refusal = tuple[str, str]
@@ -15,7 +23,7 @@ Refusal = tuple[str, str]
 Judge = Callable[[str], Refusal | None]
 """Says why no machine can be like the one of a name, or None where one can."""
 
-KEYS = ("like", *SHARES, *TIMES, "at_once", *BOUNDS, "source", "fitted")
+KEYS = ("like", *SHARES, *TIMES, *FACTORS, "at_once", *BOUNDS, "source", "fitted")
 PATH: Path = ("reached",)
 LIKE = 'like = "tpu-v4"'
 SOURCE = 'source = "assumed: the same kind of chip"'

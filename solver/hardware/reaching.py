@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import replace
+from math import inf
 
 from layoutc.solver.hardware.machine import Machine
 from layoutc.solver.hardware.reached import Reached
@@ -28,4 +30,10 @@ def _slowed(tier: Tier, reached: Reached) -> Tier:
     slower = tier.faster(reached.network)
     if tier.topology == "flat":
         return slower
-    return replace(slower, start=tier.start + reached.launch, message=reached.message)
+    start, hop = (reached.latency * seconds for seconds in (tier.start, tier.hop))
+    return replace(slower, start=start + reached.launch, hop=hop)
+
+
+def one_way(tiers: Iterable[Tier]) -> float:
+    """Bytes/s that a chip receives over one link in one direction, the slowest that is used."""
+    return min((tier.bandwidth for tier in tiers), default=inf)

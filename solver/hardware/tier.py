@@ -34,11 +34,11 @@ class Tier:
     """Chips that are linked alike; of an outer tier, groups of chips that are.
 
     `bandwidth` is in bytes/s: of a torus or a line that of one link in one direction, of a switch
-    or a flat network what one chip receives. `hop` is seconds a hop, `start` seconds a collective,
-    `message` seconds for each chip that an all-to-all sends to; a flat network has none of these.
-    A torus whose links run `both_ways` is used in both directions at once. A gather goes along
-    `at_once` physical axes at a time, along all of its own if that is 0. An axis of a torus or a
-    line is taken whole by a mesh axis, unless it may be `cut`; a switch can always be cut.
+    or a flat network what one chip receives. `hop` is seconds a hop, `start` seconds a collective;
+    a flat network has neither. A torus whose links run `both_ways` is used in both directions at
+    once. A gather goes along `at_once` physical axes at a time, along all of its own if that is 0.
+    An axis of a torus or a line is taken whole by a mesh axis, unless it may be `cut`; a switch can
+    always be cut.
     """
 
     name: str
@@ -51,7 +51,6 @@ class Tier:
     shapes: Shapes = field(default_factory=Shapes)
     wraparound: Wraparound = field(default_factory=Wraparound)
     at_once: int = 0
-    message: float = 0.0
 
     @property
     def shaped(self) -> bool:

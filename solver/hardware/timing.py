@@ -146,15 +146,13 @@ def _unshaped(stages: Sequence[Stage]) -> bool:
 
 
 def latency(kind: MoveKind, stages: Sequence[Stage]) -> float:
-    """Seconds before the first byte is used: the start, and hop after hop; of an all-to-all also
-    what each message takes, since those grow with the chips and not with the bytes."""
+    """Seconds before the first byte is used: the start, and hop after hop."""
     if kind == "slice":
         return 0.0
     rounds = 2 if kind == "all-reduce" else 1
-    begun = sum(s.tier.start + rounds * s.hops(kind) * s.tier.hop for s in stages)
-    return begun + messages(kind, stages) * max((s.tier.message for s in stages), default=0.0)
+    return sum(s.tier.start + rounds * s.hops(kind) * s.tier.hop for s in turns(kind, stages))
 
 
-def messages(kind: MoveKind, stages: Sequence[Stage]) -> int:
-    """How many chips each chip sends something of its own to."""
-    return prod(s.chips for s in stages) - 1 if kind == "all-to-all" else 0
+def turns(kind: MoveKind, stages: Sequence[Stage]) -> Sequence[Stage]:
+    """What a collective goes through one after another, each with a start of its own."""
+    return stages if kind in ("all-to-all", "permute") else list(in_turn(stages))

@@ -6,11 +6,11 @@ a sum over its statements but over the longest chain of them. Bytes and work add
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 
 from layoutc.dsl.operation import Move, operands
-from layoutc.dsl.program import Declare, Define, Program, Repeat
+from layoutc.dsl.program import Declare, Define, Item, Program, Repeat, Type
 from layoutc.solver.collectives import moves_nothing, sending
 from layoutc.solver.hardware import timing
 from layoutc.solver.hardware.fabric import Fabric
@@ -20,88 +20,97 @@ from layoutc.solver.matmuls import matmul
 
 @dataclass(frozen=True, slots=True)
 class Chain:
-    """`launches` matmuls and collectives one after another; the `latency` of those collectives,
-    seconds of starts and hops; and how many `messages` their all-to-alls send."""
+    """`launches` one after another: of a matmul one, of a collective one for each of the axes or
+    tiers that it goes over in turn; and the `latency` of those collectives, seconds of starts and
+    hops."""
 
     launches: float = 0.0
     latency: float = 0.0
-    messages: float = 0.0
 
     def __add__(self, other: Chain) -> Chain:
-        return Chain(
-            self.launches + other.launches,
-            self.latency + other.latency,
-            self.messages + other.messages,
-        )
+        return Chain(self.launches + other.launches, self.latency + other.latency)
 
     def __mul__(self, times: float) -> Chain:
-        return Chain(times * self.launches, times * self.latency, times * self.messages)
+        return Chain(times * self.launches, times * self.latency)
 
     def seconds(self, reached: Reached) -> float:
         """What all of it takes."""
-        return self.launches * reached.launch + self.latency + self.messages * reached.message
+        return self.launches * reached.launch + self.latency * reached.latency
 
 
 NOTHING = Chain()
 
 
+@dataclass(frozen=True, slots=True)
+class Way:
+    """A chain through a program: what of it is in repeated blocks, and what is beside them."""
+
+    block: Chain = NOTHING
+    beside: Chain = NOTHING
+
+    def then(self, own: Chain) -> Way:
+        """With something more beside the blocks."""
+        return Way(self.block, self.beside + own)
+
+    def seconds(self, reached: Reached) -> float:
+        """What all of it takes."""
+        return (self.block + self.beside).seconds(reached)
+
+
 def longest(program: Program, fabric: Fabric, reached: Reached) -> tuple[Chain, Chain]:
-    """The chain of the repeated block, all its repetitions, and what the whole pass has beside it.
+    """Of the longest chain what is in the repeated block, all its repetitions, and what is beside.
 
     `fabric` has the machine's own figures. Which chain is longest hangs on what is `reached`.
     """
-    finder = _Finder(program, fabric, reached)
-    for item in program.items:
-        finder.item(item)
-    whole = finder.ending()
-    beside = Chain(
-        whole.launches - finder.block.launches,
-        whole.latency - finder.block.latency,
-        whole.messages - finder.block.messages,
-    )
-    return finder.block, beside
+    finder = _Finder(program.types, fabric, reached)
+    finder.items(program.items)
+    way = finder.ending()
+    return way.block, way.beside
 
 
+@dataclass(slots=True)
 class _Finder:
-    """Statement by statement; `at` has the chain that each name comes at the end of."""
+    """Statement by statement; `at` has the way that each name comes at the end of, and `over` those
+    of the blocks."""
 
-    def __init__(self, program: Program, fabric: Fabric, reached: Reached) -> None:
-        self.types, self.fabric, self.reached = program.types, fabric, reached
-        self.at: dict[str, Chain] = {}
-        self.block = NOTHING
+    types: Mapping[str, Type]
+    fabric: Fabric
+    reached: Reached
+    at: dict[str, Way] = field(default_factory=dict)
+    over: list[Way] = field(default_factory=list)
 
-    def item(self, item: Declare | Define | Repeat) -> None:
-        match item:
-            case Declare():
-                pass
-            case Define():
-                self.at[item.name] = self._last(operands(item.operation)) + self._own(item)
-            case Repeat():
-                self._repeat(item)
+    def items(self, items: Sequence[Item]) -> None:
+        for item in items:
+            match item:
+                case Declare():
+                    pass
+                case Define():
+                    before = self._last(self._ways(operands(item.operation)))
+                    self.at[item.name] = before.then(self._own(item))
+                case Repeat():
+                    self._repeat(item)
 
     def _repeat(self, block: Repeat) -> None:
-        """One repetition after the other: from what comes in to what the next one takes."""
-        outside, self.at = self.at, {}
-        for inner in block.body:
-            self.item(inner)
-        ends = [item.value for item in block.nexts] or list(self.at)
-        once, self.at = self._last(ends), outside
-        entered = self._last([item.carried for item in block.nexts])
-        self.block += once * block.count
-        for item in block.nexts:
-            self.at[item.carried] = entered + once * block.count
+        """One repetition after the other, as a loop runs, once all is there that they take."""
+        inside = _Finder(self.types, self.fabric, self.reached)
+        inside.items(block.body)
+        taken = [n for i in block.body if isinstance(i, Define) for n in operands(i.operation)]
+        entered = self._last(self._ways([*taken, *(item.carried for item in block.nexts)]))
+        once = inside.ending().beside
+        after = Way(entered.block + once * block.count, entered.beside)
+        self.over.append(after)
+        self.at.update({item.carried: after for item in block.nexts})
 
-    def _last(self, names: Sequence[str]) -> Chain:
-        """The longest of the chains that names come at the end of."""
-        found = (self.at.get(name, NOTHING) for name in names)
-        return max(found, key=self._seconds, default=NOTHING)
+    def _ways(self, names: Iterable[str]) -> list[Way]:
+        """Of the names that are made before; what is declared waits for nothing."""
+        return [self.at[name] for name in names if name in self.at]
 
-    def _seconds(self, chain: Chain) -> float:
-        return chain.seconds(self.reached)
+    def _last(self, ways: Iterable[Way]) -> Way:
+        return max(ways, key=lambda way: way.seconds(self.reached), default=Way())
 
-    def ending(self) -> Chain:
+    def ending(self) -> Way:
         """The longest of all."""
-        return self._last(list(self.at))
+        return self._last([*self.at.values(), *self.over])
 
     def _own(self, define: Define) -> Chain:
         match define.operation:
@@ -115,5 +124,6 @@ class _Finder:
         if moves_nothing(move, before, after, self.fabric.mesh):
             return NOTHING
         axes = sending(move, before, after)
-        stages = self.fabric.stages(axes)
-        return Chain(1.0, timing.latency(move.kind, stages), timing.messages(move.kind, stages))
+        kind, stages = move.kind, self.fabric.stages(axes)
+        starts = len(timing.turns(kind, stages))
+        return Chain(starts, timing.latency(kind, stages))

@@ -16,7 +16,7 @@ from scipy.optimize import least_squares
 
 from layoutc.dsl.program import Program
 from layoutc.solver.hardware.machine import Machine
-from layoutc.solver.hardware.reached import SHARES, Reached
+from layoutc.solver.hardware.reached import SHARES, TIMES, Reached
 from layoutc.solver.serving.demand import Demand
 from layoutc.solver.serving.planner import ANYHOW, Pinned, Planner
 from layoutc.solver.serving.runs import Run, run
@@ -31,10 +31,10 @@ ROUNDS = 2
 SOFT = 0.05
 """Relative errors beyond this count for less than their square."""
 
-LEAST_SHARE, MOST_TIME = 0.02, 1e-3
-"""Bounds of shares, from below, and of times, from above, in seconds."""
+LEAST_SHARE, MOST_TIME, MOST_FACTOR = 0.02, 1e-3, 100.0
+"""Bounds of shares, from below, and of times, in seconds, and factors, from above."""
 
-UNIT = {"launch": 1e-6, "message": 1e-7}
+UNIT = {"launch": 1e-6}
 """What times are about: the search for constants goes by such steps."""
 
 TOLD = 1e-3
@@ -43,7 +43,7 @@ TOLD = 1e-3
 QUANTILES = (0.05, 0.95)
 """Nine timings in ten are within."""
 
-START = Reached(0.8, 0.2, 0.9, 0.8, 8e-6, 1e-6)
+START = Reached(0.8, 0.2, 0.9, 0.8, 5e-6, 2.0)
 """Where the search for constants begins: served models mostly reach about so much."""
 
 Watch = Callable[[list[int]], Iterable[int]]
@@ -183,8 +183,9 @@ def _constants(runs: Sequence[Run], start: Reached, told: frozenset[str]) -> Rea
     def off(values: Floats) -> Floats:
         return np.asarray(np.log(_seconds(runs, reached(values)) / measured))
 
+    most = {(True, False): 1.0, (False, True): MOST_TIME, (False, False): MOST_FACTOR}
     low = [LEAST_SHARE if name in SHARES else 0.0 for name in names]
-    high = [1.0 if name in SHARES else MOST_TIME / UNIT[name] for name in names]
+    high = [most[name in SHARES, name in TIMES] / UNIT.get(name, 1.0) for name in names]
     first = np.clip([start.constants[n] for n in names] / units, low, high)
     found = least_squares(off, first, bounds=(low, high), loss="soft_l1", f_scale=SOFT)
     return reached(found.x)

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from layoutc.solver.hardware.machine import Machine
 from layoutc.solver.serving.demand import Demand
 from layoutc.solver.serving.layouts import Layout
+from layoutc.solver.serving.stages import fitting
 from layoutc.solver.serving.sweep import Run, Side, better, decoded, padded, prefilled, together
 from layoutc.solver.serving.terms import Floats
 from layoutc.solver.serving.variants import Weights
@@ -165,9 +166,8 @@ def longest_context(layout: Layout, side: Side, demand: Demand, memory: float) -
     """The most tokens that may be in the caches when decoding starts."""
     sizes = padded(layout, demand.batch, np.ones_like(demand.batch), demand.places)
     terms, share = layout.priced.terms, side.stages.share(layout.program)
-    places = terms.longest(sizes, memory, share)
-    whole = np.floor(places / terms.parts["M"]) * terms.parts["M"]
-    return np.maximum(0.0, whole - demand.generate)
+    places = fitting(terms.longest(sizes, memory, share), terms.parts["M"])
+    return np.maximum(0.0, places - demand.generate)
 
 
 def _better(one: Served, other: Served, limit: Floats) -> Served:

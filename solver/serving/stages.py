@@ -22,6 +22,9 @@ from layoutc.solver.monomial import Cost, Monomial
 from layoutc.solver.serving.passes import Parts, Priced, Work
 from layoutc.solver.serving.terms import Floats, Sizes, at
 
+HAIR = 1e-9
+"""What is so little short of a whole number is one that was rounded."""
+
 
 @dataclass(frozen=True, slots=True)
 class Stages:
@@ -72,7 +75,7 @@ class Staged:
         through = self.work.parts(reached)
         if self.stages.count == 1:
             return Piped(through, np.zeros_like(through.seconds))
-        hop = self.begun + reached.launch + self.handed / reached.network
+        hop = self.begun * reached.latency + reached.launch + self.handed / reached.network
         through = through + only_communication((self.stages.count - 1) * hop)
         stage = self.work.parts(reached, self.share).seconds
         waiting = (self.micro - 1) * stage
@@ -82,7 +85,10 @@ class Staged:
 
 
 def staged(priced: Priced, sizes: Sizes, stages: Stages, micro: Floats) -> Staged:
-    """A pass of a batch, `sizes`' B, in so many micro-batches at each size."""
+    """A pass of a batch, `sizes`' B, in so many micro-batches at each size.
+
+    Of one stage, it is the pass: there, micro-batches fill nothing.
+    """
     share = stages.share(priced.program)
     if stages.count == 1:
         return Staged(priced.work(sizes), stages, share, micro, 0.0, np.zeros_like(micro))
@@ -94,7 +100,12 @@ def staged(priced: Priced, sizes: Sizes, stages: Stages, micro: Floats) -> Stage
 
 def multiple(sizes: Floats, of: int) -> Floats:
     """Sizes rounded up to what axes divide."""
-    return np.asarray(np.ceil(sizes / of - 1e-9) * of)
+    return np.asarray(np.ceil(sizes / of - HAIR) * of)
+
+
+def fitting(sizes: Floats, of: int) -> Floats:
+    """Sizes rounded down to what axes divide."""
+    return np.asarray(np.floor(sizes / of + HAIR) * of)
 
 
 def only_communication(seconds: Floats) -> Parts:

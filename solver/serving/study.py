@@ -55,14 +55,14 @@ def columns(served: Served, parameters: int, machine: Machine) -> Columns:
     """What a service takes at each point of its demand."""
     demand, service = served.demand, served.service
     peak = machine.peak_flops / machine.efficiencies[0]
-    useful = 2 * parameters * demand.prefill_batch * demand.prompt
+    useful = 2.0 * parameters * demand.prefill_batch * demand.prompt
     made = np.where(demand.generate > 0, demand.generate, demand.prompt)
     return Columns(
         demand.batch, demand.prefill_batch, demand.prompt, demand.generate, demand.context,
         served.prefill.seconds, served.decode.seconds,
         served.decode_seconds, served.request_seconds,
         useful / (service.prefill_chips * peak * served.prefill.seconds),
-        2 * parameters * demand.batch / (service.decode_chips * peak * served.decode.seconds),
+        2.0 * parameters * demand.batch / (service.decode_chips * peak * served.decode.seconds),
         served.chip_seconds / made,
         demand.batch / served.decode.seconds,
         served.memory, served.longest, served.fits,

@@ -14,7 +14,7 @@ import numpy as np
 from layoutc.solver.serving.demand import Demand, Ints
 from layoutc.solver.serving.layouts import Layout
 from layoutc.solver.serving.passes import NAMES, Parts
-from layoutc.solver.serving.stages import Piped, Stages, multiple, staged
+from layoutc.solver.serving.stages import Piped, Stages, fitting, multiple, staged
 from layoutc.solver.serving.terms import Floats, Sizes
 
 WAVES = 16
@@ -101,36 +101,24 @@ def prefilled(side: Side, demand: Demand, number: int, room: Floats) -> Run:
     `room` is bytes for weights and activations: what the caches leave.
     """
     layout, share = side.layouts[number], side.stages.share(side.layouts[number].program)
-    waves, held = _waves(layout, demand, room, share)
+    waves = _waves(layout, demand, room, share)
     sizes = padded(layout, np.ceil(demand.prefill_batch / waves), demand.prompt, demand.context)
     found, micro = _filled(layout, sizes, side, decode=False)
     waiting = found.waiting + (waves - 1) * found.seconds
-    where, weights = (
-        np.full(len(demand), number),
-        layout.priced.terms.stored("weights", sizes, share),
-    )
+    terms = layout.priced.terms
+    weights, where = terms.stored("weights", sizes, share), np.full(len(demand), number)
+    held = weights + terms.alive(sizes)
     return Run(where, waves * found.seconds, found.parts, waiting, micro, waves, held, weights)
 
 
-def _waves(layout: Layout, demand: Demand, room: Floats, share: float) -> tuple[Ints, Floats]:
-    """The fewest waves that fit, or the most that are tried; and what is held besides caches."""
-    waves = np.ones(len(demand), dtype=np.int64)
-    held = _besides(layout, demand, waves, share)
-    left = np.arange(len(demand))
-    while True:
-        most = np.minimum(WAVES, demand.prefill_batch[left])
-        left = left[(held[left] > room[left]) & (waves[left] < most)]
-        if not len(left):
-            return waves, held
-        waves[left] *= 2
-        held[left] = _besides(layout, demand.at(left), waves[left], share)
-
-
-def _besides(layout: Layout, demand: Demand, waves: Ints, share: float) -> Floats:
-    """Weights and activations of a wave, in bytes."""
-    sizes = padded(layout, np.ceil(demand.prefill_batch / waves), demand.prompt, demand.context)
+def _waves(layout: Layout, demand: Demand, room: Floats, share: float) -> Ints:
+    """The fewest waves that fit, or the most that are tried."""
     terms = layout.priced.terms
-    return terms.stored("weights", sizes, share) + terms.alive(sizes)
+    sizes = padded(layout, demand.prefill_batch, demand.prompt, demand.context)
+    most, part = np.minimum(WAVES, demand.prefill_batch), terms.parts["B"]
+    wide = np.minimum(fitting(terms.widest(sizes, room, share), part), sizes["B"])
+    fewest = np.ceil(demand.prefill_batch / np.maximum(wide, 1))
+    return np.asarray(np.minimum(fewest, most).astype(np.int64))
 
 
 def padded(layout: Layout, batch: np.ndarray, tokens: np.ndarray, places: np.ndarray) -> Sizes:

@@ -24,8 +24,9 @@ from layoutc.dsl.program import DTYPES, Declare, Define, Program, Repeat, Type
 from layoutc.solver import lifetimes
 from layoutc.solver.attention import attended
 from layoutc.solver.collectives import RULES, held, moves_nothing, sending
-from layoutc.solver.context import PLACES
+from layoutc.solver.context import PLACES, SEQUENCES
 from layoutc.solver.hardware.fabric import Fabric
+from layoutc.solver.hardware.reaching import one_way
 from layoutc.solver.matmuls import Matmul, matmul
 from layoutc.solver.monomial import Cost, Monomial
 from layoutc.solver.stored import scales
@@ -150,27 +151,25 @@ class Terms:
         stages = self.fabric.stages(axes)
         if not all(stage.tier.shaped for stage in stages):
             return per_byte
-        chips = prod(stage.chips for stage in stages)
-        return (1 - 1 / chips) / min(stage.tier.bandwidth for stage in stages)
+        new = 1 - 1 / prod(stage.chips for stage in stages)
+        return new / one_way(tuple(stage.tier for stage in stages))
 
     # What it holds.
 
     def held(self, sizes: Sizes, share: float = 1.0) -> Floats:
         """Bytes of a chip, at most, with so much of the block's weights and caches."""
-        stored = [self._stored[0] * Monomial(Fraction(share)), self._stored[1]]
-        return at(stored[0] + stored[1], sizes) + self.alive(sizes)
+        return at(self._stored(share), sizes) + self.alive(sizes)
 
     def stored(self, kind: str, sizes: Sizes, share: float = 1.0) -> Floats:
         """Bytes of a chip that "weights" or "caches" take."""
-        bandwidth = Monomial(Fraction(self.fabric.machine.memory_bandwidth))
-        cost = self._sums[0][kind] * Monomial(Fraction(share)) + self._sums[1][kind]
-        return at(cost * bandwidth, sizes)
+        return at(self._stored(share, kind), sizes)
 
-    @cached_property
-    def _stored(self) -> tuple[Cost, Cost]:
+    def _stored(self, share: float, *only: str) -> Cost:
+        """The bytes of weights and caches, or of those only, with so much of the block's."""
+        kinds = only or ("weights", "caches")
+        inside, outside = (sum((sums[k] for k in kinds), Cost()) for sums in self._sums)
         bandwidth = Monomial(Fraction(self.fabric.machine.memory_bandwidth))
-        inside, outside = ((s["weights"] + s["caches"]) * bandwidth for s in self._sums)
-        return inside, outside
+        return (inside * Monomial(Fraction(share)) + outside) * bandwidth
 
     def alive(self, sizes: Sizes) -> Floats:
         """Bytes of the largest set of activations that is alive at once."""
@@ -181,17 +180,21 @@ class Terms:
 
         Infinite where nothing grows with M.
         """
-        inside, outside = self._stored
-        stored = inside * Monomial(Fraction(share)) + outside
-        return np.asarray(
-            np.min([_until(stored + alive, sizes, memory) for alive in self.sets], axis=0)
-        )
+        return self._most(PLACES, self._stored(share), sizes, memory)
 
     def longest_cached(self, sizes: Sizes, memory: float, share: float = 1.0) -> Floats:
         """The same where caches alone have so much memory."""
-        bandwidth = Monomial(Fraction(self.fabric.machine.memory_bandwidth))
-        inside, outside = (sums["caches"] * bandwidth for sums in self._sums)
-        return _until(inside * Monomial(Fraction(share)) + outside, sizes, memory)
+        return _until(PLACES, self._stored(share, "caches"), sizes, memory)
+
+    def widest(self, sizes: Sizes, room: Floats, share: float = 1.0) -> Floats:
+        """The most sequences, B, for whose activations there is `room` in bytes beside the weights;
+        B of `sizes` is not read. Infinite where nothing grows with B."""
+        return self._most(SEQUENCES, self._stored(share, "weights"), sizes, room)
+
+    def _most(self, dim: str, stored: Cost, sizes: Sizes, memory: Floats | float) -> Floats:
+        """The most of a dim with which what is stored and what is alive take so much memory."""
+        most = (_until(dim, stored + alive, sizes, memory) for alive in self.sets)
+        return np.asarray(np.min([*most], axis=0))
 
     @cached_property
     def sets(self) -> tuple[Cost, ...]:
@@ -277,13 +280,14 @@ def at(cost: Cost, sizes: Sizes) -> Floats:
     return cost.at(sizes, np.zeros(np.broadcast_shapes(*(np.shape(s) for s in sizes.values()))))
 
 
-def _until(cost: Cost, sizes: Sizes, memory: float) -> Floats:
-    """The M at which a sum of bytes comes to `memory`; 0 where it does without."""
-    once = {**sizes, PLACES: np.ones_like(sizes[PLACES])}
-    grows = Cost.of(*(term for term in cost.terms if PLACES in dict(term.powers)))
-    rest, place = at(cost - grows, once), at(grows, once)
-    with np.errstate(divide="ignore"):
-        return np.where(rest > memory, 0.0, np.divide(memory - rest, place))
+def _until(dim: str, cost: Cost, sizes: Sizes, memory: Floats | float) -> Floats:
+    """The size of a dim at which a sum of bytes comes to `memory`; 0 where it does without it,
+    infinite where it never does."""
+    once = {**sizes, dim: np.ones_like(sizes[dim])}
+    grows = Cost.of(*(term for term in cost.terms if dim in dict(term.powers)))
+    rest, each = at(cost - grows, once), at(grows, once)
+    full = np.divide(memory - rest, each, out=np.full(each.shape, np.inf), where=each > 0)
+    return np.where(rest > memory, 0.0, full)
 
 
 def undominated(costs: Iterable[Cost]) -> Iterator[Cost]:
