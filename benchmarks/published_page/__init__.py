@@ -1,0 +1,1 @@
+"""The parts of the page that `benchmarks/published.py` writes: facts, predictions, chapters."""
