@@ -54,6 +54,10 @@ def _written(chosen: argparse.Namespace, found: Studied) -> None:
             sys.stdout.write(rows(found))
         else:
             asked.write(chosen.csv, rows(found))
+    if chosen.html:
+        from layoutc.serving.page.page import page
+
+        asked.write(chosen.html, page(found))
 
 
 def _nothing_fits(model: str, found: Studied) -> WrongFile:

@@ -4,6 +4,7 @@ machine."""
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -26,8 +27,31 @@ NEGLIGIBLE = 0.001
 """Statements that take less of a pass are added up in a line of their own."""
 
 
+@dataclass(frozen=True, slots=True)
+class Traced:
+    """A phase at one point: its explicit program in its place, and rows of the kind, the statement,
+    how often it comes and what all of that takes, which last is text."""
+
+    name: str
+    layout: Layout
+    seconds: float
+    rows: Rows
+
+
 def traced(found: Studied, row: int) -> str:
     """The statements of both phases with what each takes, and the figures that this hangs on."""
+    parts = [
+        f"{phase.name}, {duration(phase.seconds)}, statement by statement\n\n"
+        f"{table(phase.rows, right=(3,))}"
+        for phase in phases(found, row)
+    ]
+    return "\n\n".join(
+        [*parts, f"figures of {found.query.machine.name}\n\n{table(figures(found))}"]
+    )
+
+
+def phases(found: Studied, row: int) -> tuple[Traced, Traced]:
+    """Prefill and a step of decode, statement by statement."""
     served, point = found.study.served(row)
     prefill, decode = served.layouts(point)
     demand = served.demand.at(np.array([point]))
@@ -36,15 +60,13 @@ def traced(found: Studied, row: int) -> str:
     before = padded(prefill, batch, demand.prompt, demand.context)
     batch = np.ceil(demand.batch / served.service.replicas / served.decode.micro[point])
     step = padded(decode, batch, np.ones_like(demand.batch), demand.places)
-    parts = [
+    return (
         _phase("prefill", prefill, served.prefill, point, before),
         _phase("a step of decode", decode, served.decode, point, step),
-        _figures(found),
-    ]
-    return "\n\n".join(parts)
+    )
 
 
-def _phase(name: str, layout: Layout, run: Run, point: int, sizes: Sizes) -> str:
+def _phase(name: str, layout: Layout, run: Run, point: int, sizes: Sizes) -> Traced:
     whole = float(run.parts.seconds[point])
     rows: Rows = list(_statements(layout, sizes, whole))
     chain = layout.priced.chains[0] + layout.priced.chains[1]
@@ -52,7 +74,7 @@ def _phase(name: str, layout: Layout, run: Run, point: int, sizes: Sizes) -> str
         "latency", f"{chain.launches:,.0f} launches in a row, {duration(chain.latency)} of starts "
         f"and hops", "", duration(float(run.parts.latency[point])),
     ])  # fmt: skip
-    return f"{name}, {duration(whole)}, statement by statement\n\n{table(rows, right=(3,))}"
+    return Traced(name, layout, whole, rows)
 
 
 def _statements(layout: Layout, sizes: Sizes, whole: float) -> Iterator[list[str]]:
@@ -80,15 +102,14 @@ def _seconds(layout: Layout, term: Term, sizes: Sizes) -> float:
     return float(at(term.cost, sizes)[0]) / reached
 
 
-def _figures(found: Studied) -> str:
-    """The machine's figures and constants, each with its source."""
+def figures(found: Studied) -> Rows:
+    """The machine's figures and constants: the name, the value in its unit, the source."""
     query = found.query
     rows: Rows = [
         [figure.name, f"{figure.value:g} {figure.unit}", figure.source]
         for figure in query.machine.figures
     ]
-    constants = [[name, f"{value:g}", query.whose] for name, value in _constants(found)]
-    return f"figures of {query.machine.name}\n\n{table([*rows, *constants])}"
+    return rows + [[name, f"{value:g}", query.whose] for name, value in _constants(found)]
 
 
 def _constants(found: Studied) -> Iterator[tuple[str, float]]:
