@@ -70,10 +70,11 @@ def _contest(
 
 
 def run_regimes(chosen: argparse.Namespace) -> int:
-    from layoutc import plot, regimes
+    from layoutc import regimes
+    from layoutc.figures import drawing, race
     from layoutc.solver.contender import Sweep
 
-    kind = plot.kind(chosen.plot) if chosen.plot else ""
+    kind = drawing.kind(chosen.plot) if chosen.plot else ""
     source = read(chosen.file)
     program = _ranging(source, chosen)
     name, low, high = chosen.over
@@ -81,7 +82,7 @@ def run_regimes(chosen: argparse.Namespace) -> int:
     sweep = Sweep(program, name, low, high, chips, asked.machine(chosen, chips or high))
     found = regimes.swept(source, sweep)
     if chosen.plot:
-        asked.write(chosen.plot, plot.figure(found.large, kind))
+        asked.write(chosen.plot, race.figure(found.large, kind))
     asked.answer(chosen.json, lambda: regimes.document(found), lambda: regimes.report(found))
     if chosen.plot and not chosen.json:
         print(f"\nwrote {chosen.plot}")

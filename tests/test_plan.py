@@ -299,6 +299,9 @@ def test_a_model_can_come_from_standard_input(
 def test_unknown_models_and_files_of_no_known_kind(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["plan", "palm-54b", "--chips", "4"]) == 2
     assert "palm-540b" in capsys.readouterr().err
-    for option, path in (("--plot", "a.pdf"), ("--html", "a.htm")):
+    for option, path, said in (
+        ("--plot", "a.pdf", "a figure's name ends in .svg or .png"),
+        ("--html", "a.htm", "it ends in .html"),
+    ):
         assert main(["plan", MODEL, "--chips", "1", option, path]) == 2
-        assert f"{option} {path}: it ends in ." in capsys.readouterr().err
+        assert f"{option} {path}: {said}" in capsys.readouterr().err

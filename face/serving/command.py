@@ -6,6 +6,7 @@ import argparse
 import sys
 
 from layoutc import asked, document
+from layoutc.figures import drawing
 from layoutc.pipeline import Source, WrongCall, WrongFile, refusals
 from layoutc.serving.asking import query
 from layoutc.serving.studied import Studied, studied
@@ -37,12 +38,10 @@ def run(chosen: argparse.Namespace) -> int:
 
 def _known_endings(chosen: argparse.Namespace) -> None:
     """Raises `WrongCall`, before long work, for a file whose kind can't be told."""
-    for option, path, endings in (
-        ("--plot", chosen.plot, (".svg", ".png")),
-        ("--html", chosen.html, (".html",)),
-    ):
-        if path and not path.endswith(endings):
-            raise WrongCall(f"{option} {path}: it ends in {' or '.join(endings)}")
+    if chosen.plot:
+        drawing.kind(chosen.plot)
+    if chosen.html and not chosen.html.endswith(".html"):
+        raise WrongCall(f"--html {chosen.html}: it ends in .html")
 
 
 def _written(chosen: argparse.Namespace, found: Studied) -> None:
@@ -54,6 +53,10 @@ def _written(chosen: argparse.Namespace, found: Studied) -> None:
             sys.stdout.write(rows(found))
         else:
             asked.write(chosen.csv, rows(found))
+    if chosen.plot:
+        from layoutc.figures.tradeoff import figure
+
+        asked.write(chosen.plot, figure(found, drawing.kind(chosen.plot)))
     if chosen.html:
         from layoutc.serving.page.page import page
 

@@ -1,19 +1,14 @@
 """The race as a figure, in the manner of the paper's figure 3: both axes logarithmic. What is
 drawn is what was weighed, so that lines cross where layouts change places: bytes received on a flat
-network, else seconds.
-
-Lines differ by marker and dashes as well as by colour, so that print and colour-blind readers
-lose nothing; the least is a broad band beneath them. matplotlib is imported when a figure is
-asked for, and draws without a display.
+network, else seconds. The least is a broad band beneath the lines.
 """
 
 from __future__ import annotations
 
 from fractions import Fraction
-from io import BytesIO
 from typing import TYPE_CHECKING
 
-from layoutc.pipeline import WrongCall
+from layoutc.figures.drawing import COLOURS, DASHES, MARKERS, saved
 from layoutc.regimes import labels, number, on, pretty
 from layoutc.solver.contender import CHIPS, Contender, itemsize
 from layoutc.solver.regimes import Regimes
@@ -21,38 +16,22 @@ from layoutc.solver.units import duration, size
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
-
-KINDS = ("svg", "png")
-"""What a figure can be written as: the end of its file's name."""
-
-COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
-"""Okabe and Ito's: told apart by all kinds of colour vision."""
-
-MARKERS, DASHES = "os^Dv*Px", ("-", "--", "-.", (0, (1, 1.2)), (0, (5, 1, 1, 1, 1, 1)))
+    from matplotlib.figure import Figure
 
 Points = list[tuple[float, float]]
 
 
-def kind(path: str) -> str:
-    """What a file is written as, by its name. Raises `WrongCall` for another end than ours."""
-    end = path.rpartition(".")[2].lower()
-    if end not in KINDS:
-        raise WrongCall(f"--plot {path}: a figure's name ends in .svg or .png")
-    return end
-
-
 def figure(found: Regimes, form: str) -> bytes:
     """The figure as a file of that kind, the same bytes each time."""
-    import matplotlib
+    return saved(form, lambda: _figure(found))
+
+
+def _figure(found: Regimes) -> Figure:
     from matplotlib.figure import Figure
 
-    with matplotlib.rc_context({"svg.hashsalt": "layoutc", "font.size": 9.5}):
-        drawn = Figure(figsize=(7.4, 4.8), layout="constrained")
-        _draw(drawn.add_subplot(), found)
-        out = BytesIO()
-        metadata = {"Date": None} if form == "svg" else {"Software": None}
-        drawn.savefig(out, format=form, dpi=160, metadata=metadata)
-    return out.getvalue()
+    drawn = Figure(figsize=(7.4, 4.8), layout="constrained")
+    _draw(drawn.add_subplot(), found)
+    return drawn
 
 
 def _draw(axes: Axes, found: Regimes) -> None:

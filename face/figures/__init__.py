@@ -1,0 +1,1 @@
+"""Figures: the only place where anything is drawn."""
