@@ -227,6 +227,16 @@ def _hardware(command: argparse.ArgumentParser) -> None:
     command.add_argument(
         "--check", action="store_true", help="time a handful on the devices at hand beside the file"
     )
+    command.add_argument(
+        "--fit", metavar="FILE.csv", help="fit its constants on these timings of whole models"
+    )
+    command.add_argument(
+        "-o", "--output", metavar="OUT.toml", help="the machine's file with what was fitted"
+    )
+    command.add_argument(
+        "--at-once", type=_axes, metavar="N",
+        help="axes of a torus that one collective goes along at a time, 0 for all; else the best",
+    )  # fmt: skip
 
 
 def _calibrate(command: argparse.ArgumentParser) -> None:
@@ -276,6 +286,12 @@ def _count(text: str) -> int:
     if re.fullmatch(r"[0-9]{1,19}", text) and 1 <= int(text) <= MOST_CHIPS:
         return int(text)
     raise argparse.ArgumentTypeError(f"{text!r} is not a whole number from 1 to {MOST_CHIPS:,}")
+
+
+def _axes(text: str) -> int:
+    if re.fullmatch(r"[0-9]", text):
+        return int(text)
+    raise argparse.ArgumentTypeError(f"{text!r} is not a number of axes, like 1")
 
 
 def _bytes(text: str) -> int:

@@ -14,8 +14,8 @@ from layoutc.progress import watched
 from layoutc.serving.asking import model_source
 from layoutc.solver.hardware.catalogue import load_machine, reached_of
 from layoutc.solver.hardware.machine import Machine
-from layoutc.solver.serving.fit import prepared
 from layoutc.solver.serving.layouts import Layout
+from layoutc.solver.serving.prepared import prepared
 from layoutc.solver.serving.timings import Timing
 from published_page.facts import TPU, Printed, printed, table_of, tables, timings
 

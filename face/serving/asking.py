@@ -31,7 +31,7 @@ def query(chosen: argparse.Namespace) -> tuple[Source, Query]:
 
     source = model_source(chosen.model)
     program = sound(source, options.settings(chosen))
-    _servable(source, program)
+    servable(source, program)
     known = usual(program)
     chips = chosen.chips or [_chips(program)]
     machine = asked.machine(chosen, max(chips))
@@ -73,7 +73,7 @@ def model_source(name: str) -> Source:
     return parsed(spelled(model).text.encode(), file, file)
 
 
-def _servable(source: Source, program: Program) -> None:
+def servable(source: Source, program: Program) -> None:
     """Raises `WrongFile` with everything that keeps a program from being served."""
     wrong = [
         Diagnostic(f"{program.name} has no dim {dim}, which counts {what}", START,

@@ -70,9 +70,10 @@ def _phase(name: str, layout: Layout, run: Run, point: int, sizes: Sizes) -> Tra
     whole = float(run.parts.seconds[point])
     rows: Rows = list(_statements(layout, sizes, whole))
     chain = layout.priced.chains[0] + layout.priced.chains[1]
+    waits = duration(float(chain.latency))
     rows.append([
-        "latency", f"{chain.launches:,.0f} launches in a row, {duration(chain.latency)} of starts "
-        f"and hops", "", duration(float(run.parts.latency[point])),
+        "latency", f"{chain.launches:,.0f} launches in a row, {waits} of starts and hops", "",
+        duration(float(run.parts.latency[point])),
     ])  # fmt: skip
     return Traced(name, layout, whole, rows)
 

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
 from math import isfinite
 
 from layoutc.dsl.errors import Span
+
+QUOTED = re.compile(r'\s*"(?:[^"]|"")*"\s*(?=,|\Z)')
+"""A cell as a spreadsheet may write it: with quotes, and in them commas and doubled quotes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,11 +25,15 @@ class Cell:
 def cells(line: int, text: str) -> Iterator[Cell]:
     """The cells of a line, without the quotes that a spreadsheet may put around them."""
     at = 0
-    for part in text.split(","):
+    while at <= len(text):
+        quoted = QUOTED.match(text, at)
+        comma = quoted.end() if quoted else text.find(",", at)
+        part = text[at : comma if comma >= 0 else len(text)]
         start = at + len(part) - len(part.lstrip())
         inner = part.strip()
         span = Span(line, start + 1, max(start + 1, start + len(inner)) + 1)
-        yield Cell(inner.removeprefix('"').removesuffix('"'), span)
+        bare = inner.removeprefix('"').removesuffix('"')
+        yield Cell(bare.replace('""', '"') if quoted else bare, span)
         at += len(part) + 1
 
 

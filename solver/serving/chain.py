@@ -16,24 +16,25 @@ from layoutc.solver.hardware import timing
 from layoutc.solver.hardware.fabric import Fabric
 from layoutc.solver.hardware.reached import Reached
 from layoutc.solver.matmuls import matmul
+from layoutc.solver.serving.terms import Number
 
 
 @dataclass(frozen=True, slots=True)
 class Chain:
     """`launches` one after another: of a matmul one, of a collective one for each of the axes or
     tiers that it goes over in turn; and the `latency` of those collectives, seconds of starts and
-    hops."""
+    hops. Chains side by side are arrays of these."""
 
-    launches: float = 0.0
-    latency: float = 0.0
+    launches: Number = 0.0
+    latency: Number = 0.0
 
     def __add__(self, other: Chain) -> Chain:
         return Chain(self.launches + other.launches, self.latency + other.latency)
 
-    def __mul__(self, times: float) -> Chain:
+    def __mul__(self, times: Number) -> Chain:
         return Chain(times * self.launches, times * self.latency)
 
-    def seconds(self, reached: Reached) -> float:
+    def seconds(self, reached: Reached) -> Number:
         """What all of it takes."""
         return self.launches * reached.launch + self.latency * reached.latency
 
@@ -54,7 +55,7 @@ class Way:
 
     def seconds(self, reached: Reached) -> float:
         """What all of it takes."""
-        return (self.block + self.beside).seconds(reached)
+        return float((self.block + self.beside).seconds(reached))
 
 
 def longest(program: Program, fabric: Fabric, reached: Reached) -> tuple[Chain, Chain]:

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import inf, prod
 
 import numpy as np
@@ -80,6 +80,11 @@ class Layout:
             if isinstance(item, Declare) and item.kind == "weight"
         )
         return tuple(self.plan.mesh.items()), str(self.plan.fabric), stored
+
+    def on(self, reached: Reached) -> Layout:
+        """The same, where so much of the machine is reached."""
+        priced = Priced(self.program, self.plan.fabric, self.priced.machine, reached)
+        return replace(self, priced=priced)
 
     @property
     def found_in(self) -> float:

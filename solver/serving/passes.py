@@ -18,7 +18,7 @@ from layoutc.solver.hardware.machine import Machine
 from layoutc.solver.hardware.reached import Reached
 from layoutc.solver.hardware.reaching import paced
 from layoutc.solver.serving.chain import Chain, longest
-from layoutc.solver.serving.terms import Amounts, Floats, Sizes, Terms
+from layoutc.solver.serving.terms import Amounts, Floats, Number, Sizes, Terms
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,7 +74,7 @@ class Work:
     outside: Amounts
     chains: tuple[Chain, Chain]
 
-    def parts(self, reached: Reached, share: float = 1.0) -> Parts:
+    def parts(self, reached: Reached, share: Number = 1.0) -> Parts:
         """Through so much of the block, and through what is outside."""
         chain = self.chains[0] * share + self.chains[1]
         return parts(self.block.scaled(share) + self.outside, chain, reached)

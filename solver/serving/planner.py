@@ -82,6 +82,20 @@ class Planner:
         own = dict(enumerate(sides))
         return Service(weights, split.replicas, decode, own, same=apart is None)
 
+    def alone(self, phase: Served, weights: Weights, split: Split) -> Service:
+        """The service where one phase is all that counts: the other runs in the same layouts.
+
+        Raises:
+            Unsolvable: there are no layouts on so many chips.
+        """
+        find = self.decoding if phase == "decode" else self.prefilling
+        homes = self.homes(weights, split.tensor, (phase,))
+        found = [layout for home in homes for layout in find(weights, split.tensor, home)]
+        if not found:
+            raise self._none(split.tensor)
+        own = {number: self._side(split, [layout]) for number, layout in enumerate(found)}
+        return Service(weights, split.replicas, self._side(split, found), own)
+
     def _apart(self, weights: Weights, split: Split) -> list[Layout]:
         """The layouts of prefill on chips of its own. Raises `Unsolvable` where there is none."""
         found = [

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from math import ceil
 
 import numpy as np
+from numpy.typing import NDArray
 
 from layoutc.dsl.program import DTYPES, Program, Repeat
 from layoutc.solver.hardware.machine import Machine
@@ -20,7 +21,7 @@ from layoutc.solver.hardware.reached import Reached
 from layoutc.solver.hardware.tier import Tier
 from layoutc.solver.monomial import Cost, Monomial
 from layoutc.solver.serving.passes import Parts, Priced, Work
-from layoutc.solver.serving.terms import Floats, Sizes, at
+from layoutc.solver.serving.terms import Floats, Number, Sizes, at
 
 HAIR = 1e-9
 """What is so little short of a whole number is one that was rounded."""
@@ -59,29 +60,27 @@ class Piped:
 
 @dataclass(frozen=True, slots=True)
 class Staged:
-    """A pass of one of `micro` micro-batches, as it goes through the stages: its work, and what
-    each stage hands to the next, at the machine's own figures: `begun` seconds and then `handed`.
-    """
+    """A pass of one of `micro` micro-batches, as it goes through `count` stages: its work, the
+    `share` of the layers in a stage, and what each stage hands to the next, at the machine's own
+    figures: `begun` seconds and then `handed`. Passes side by side are arrays of these."""
 
     work: Work
-    stages: Stages
-    share: float
+    count: Number
+    share: Number
     micro: Floats
-    begun: float
+    begun: Number
     handed: Floats
 
-    def at(self, reached: Reached, decode: bool) -> Piped:
+    def at(self, reached: Reached, decode: bool | NDArray[np.bool_]) -> Piped:
         """The whole batch."""
         through = self.work.parts(reached)
-        if self.stages.count == 1:
+        if np.all(self.count == 1):
             return Piped(through, np.zeros_like(through.seconds))
         hop = self.begun * reached.latency + reached.launch + self.handed / reached.network
-        through = through + only_communication((self.stages.count - 1) * hop)
+        through = through + only_communication((self.count - 1) * hop)
         stage = self.work.parts(reached, self.share).seconds
-        waiting = (self.micro - 1) * stage
-        if decode:
-            waiting = np.maximum(0.0, self.micro * stage - through.seconds)
-        return Piped(through, waiting)
+        turns = np.maximum(0.0, self.micro * stage - through.seconds)
+        return Piped(through, np.where(decode, turns, (self.micro - 1) * stage))
 
 
 def staged(priced: Priced, sizes: Sizes, stages: Stages, micro: Floats) -> Staged:
@@ -91,11 +90,11 @@ def staged(priced: Priced, sizes: Sizes, stages: Stages, micro: Floats) -> Stage
     """
     share = stages.share(priced.program)
     if stages.count == 1:
-        return Staged(priced.work(sizes), stages, share, micro, 0.0, np.zeros_like(micro))
+        return Staged(priced.work(sizes), 1, share, micro, 0.0, np.zeros_like(micro))
     own = {**sizes, "B": multiple(sizes["B"] / micro, priced.terms.parts["B"])}
     tier = between(priced.machine, priced.fabric.chips)
     handed = at(boundary(priced), own) / (priced.fabric.chips * tier.bandwidth)
-    return Staged(priced.work(own), stages, share, micro, tier.start + tier.hop, handed)
+    return Staged(priced.work(own), stages.count, share, micro, tier.start + tier.hop, handed)
 
 
 def multiple(sizes: Floats, of: int) -> Floats:

@@ -32,6 +32,9 @@ from layoutc.solver.monomial import Cost, Monomial
 from layoutc.solver.stored import scales
 
 Floats = NDArray[np.float64]
+Number = float | Floats
+"""One, or as many as there are sizes."""
+
 Sizes = Mapping[str, Floats]
 """The sizes of B, L and M, of as many entries each."""
 
@@ -57,7 +60,7 @@ class Amounts:
     def __add__(self, other: Amounts) -> Amounts:
         return Amounts(*(getattr(self, kind) + getattr(other, kind) for kind in KINDS))
 
-    def scaled(self, factor: Floats | float) -> Amounts:
+    def scaled(self, factor: Number) -> Amounts:
         """So many times as much."""
         return Amounts(*(factor * getattr(self, kind) for kind in KINDS))
 

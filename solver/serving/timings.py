@@ -7,6 +7,7 @@
 `seconds` is what the whole batch took: a `prefill`, all `generate` steps of a `decode`, or a
 `request`, one after the other. Other columns may be left out, and cells left empty: layouts are
 then found. `pipeline` are stages, `micro_batches` what fills them, and nobody reads a `note`.
+Empty lines and those that begin with # are passed over.
 """
 
 from __future__ import annotations
@@ -16,14 +17,19 @@ from dataclasses import dataclass, field
 from typing import Literal, TypeVar, get_args
 
 from layoutc.dsl.errors import START, Diagnostic, Span, in_order, source_lines
+from layoutc.solver.attention_kinds import ALONE
 from layoutc.solver.hardware.cells import Cell, cells, meant, number
 from layoutc.solver.serving.variants import Weights
+from layoutc.solver.units import chips as counted
 
 TimedPhase = Literal["prefill", "decode", "request"]
 
 NEEDED = ("model", "phase", "chips", "batch", "seconds")
 FREE = ("prompt", "generate", "context", "weights", "layout", "attention", "pipeline",
         "micro_batches", "note")  # fmt: skip
+SIDES: tuple[str, ...] = ALONE
+"""What attention may be sharded over, where that is said."""
+
 MOST = 10**7
 """Of a size: beyond it a number is a slip."""
 
@@ -32,7 +38,8 @@ Named = TypeVar("Named", bound=str)
 
 @dataclass(frozen=True, slots=True)
 class Timing:
-    """One row: what was run, the seconds that it took, and the place of its model's name.
+    """One row: what was run, the seconds that it took, and the places of its model's name and of
+    all of it.
 
     `context` is what is in the caches when decoding starts, the prompt included. "" is a layout
     that was not said, and 0 micro-batches are as many as are best.
@@ -53,6 +60,7 @@ class Timing:
     seconds: float
     note: str
     span: Span
+    row: Span
 
     @property
     def tensor(self) -> int:
@@ -107,18 +115,16 @@ class _Reader:
             self.wrong(whole, f"there are {len(row)} cells, and {len(names)} columns")
             return
         before, said = len(self.errors), dict(zip(names, row, strict=True))
-        made = self._made(said)
+        made = self._made(said, row[0].span.to(row[-1].span))
         if len(self.errors) == before and made is not None:
             yield made
 
-    def _made(self, said: Mapping[str, Cell]) -> Timing | None:
+    def _made(self, said: Mapping[str, Cell], row: Span) -> Timing | None:
         phase = self._one_of("phase", said["phase"], get_args(TimedPhase))
         weights = self._one_of("weights", said.get("weights"), get_args(Weights), "bf16")
-        chips, batch = (self._size(name, said[name]) for name in ("chips", "batch"))
-        pipeline = self._size("pipeline", said.get("pipeline"), 1)
-        if chips % max(1, pipeline):
-            span = said["chips"].span
-            self.wrong(span, f"{chips} chips can't be divided into {pipeline} stages")
+        attention = self._one_of("attention", said.get("attention"), SIDES, "")
+        batch = self._size("batch", said["batch"])
+        chips, pipeline = self._chips(said)
         if not said["model"].text:
             self.wrong(said["model"].span, "there is no model here", "as in  palm-540b")
         seconds = number(said["seconds"].text)
@@ -127,31 +133,49 @@ class _Reader:
             self.wrong(said["seconds"].span, message)
         prompt = self._tokens("prompt", said, phase, ("prefill", "request"))
         generate = self._tokens("generate", said, phase, ("decode", "request"))
-        context = self._size("context", said.get("context"), max(1, prompt))
-        if phase is None or weights is None:
+        context, micro = self._context(said, prompt), self._size_or(0, "micro_batches", said)
+        if phase is None or weights is None or attention is None:
             return None
         return Timing(
-            said["model"].text, phase, chips, batch, prompt, generate, max(context, prompt),
-            weights, _text(said, "layout"), _text(said, "attention"), pipeline,
-            self._size("micro_batches", said.get("micro_batches"), 0), seconds,
-            _text(said, "note"), said["model"].span,
+            said["model"].text, phase, chips, batch, prompt, generate, context, weights,
+            _text(said, "layout"), attention, pipeline, micro, seconds, _text(said, "note"),
+            said["model"].span, row,
         )  # fmt: skip
+
+    def _chips(self, said: Mapping[str, Cell]) -> tuple[int, int]:
+        """All of them, and the stages that they are divided into."""
+        before = len(self.errors)
+        chips, pipeline = self._size("chips", said["chips"]), self._size_or(1, "pipeline", said)
+        if len(self.errors) == before and chips % pipeline:
+            message = f"{counted(chips)} can't be divided into {pipeline:,} stages"
+            self.wrong(said["pipeline"].span, message)
+        return chips, pipeline
+
+    def _context(self, said: Mapping[str, Cell], prompt: int) -> int:
+        """What is in the caches: no less than was put there."""
+        before = len(self.errors)
+        context = self._size_or(max(1, prompt), "context", said)
+        if len(self.errors) == before and context < prompt:
+            message = f"context is {context:,}, less than the prompt of {prompt:,} in it"
+            self.wrong(said["context"].span, message)
+        return context
 
     def _tokens(
         self, name: str, said: Mapping[str, Cell], phase: str | None, phases: Sequence[str]
     ) -> int:
         """Tokens of a phase, which has to have some."""
-        found = self._size(name, said.get(name), 0)
+        found = self._size_or(0, name, said)
         if phase in phases and not found:
             where = said[name] if name in said else said["phase"]
             self.wrong(where.span, f"a {phase} has no {name}", "so many tokens of each sequence")
         return found
 
-    def _size(self, name: str, cell: Cell | None, default: int = -1) -> int:
-        """A whole number; what is empty is the `default`, where there is one."""
-        if default >= 0 and (cell is None or not cell.text):
-            return default
-        assert cell is not None, name
+    def _size_or(self, default: int, name: str, said: Mapping[str, Cell]) -> int:
+        """A whole number, or what an empty cell, or none, stands for."""
+        return self._size(name, said[name]) if _text(said, name) else default
+
+    def _size(self, name: str, cell: Cell) -> int:
+        """A whole number; 1 where it is wrong."""
         found = number(cell.text)
         if 1 <= found <= MOST and found == int(found):
             return int(found)
