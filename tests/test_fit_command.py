@@ -118,7 +118,7 @@ def test_the_file_is_a_machine_that_plan_prices_with(
     )  # fmt: skip
     own = [figure for figure in machine.figures if figure.name.startswith("reached.")]
     assert {f.source for f in own} == {f"fitted: layoutc hardware h100 --fit {found['path']}"}
-    errors = (100 * made[name] for name in ("mean_error", "mean_error_left_out"))
+    errors = [100 * made[name] for name in ("mean_error", "mean_error_left_out")]
     said = f"{len(CHOSEN)} timings of small, mean error {{:.1f}} %, {{:.1f}} % with each left out"
     assert all(figure.fitted.startswith(said.format(*errors)) for figure in own)
     asked = ["--hardware", str(found["output"]), "--chips", "4", "--batch", "32", "--context"]

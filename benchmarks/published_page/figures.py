@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from layoutc.plot import COLOURS, MARKERS
+from layoutc.figures.drawing import COLOURS, MARKERS
 from published_page.chapters import COLUMNS
 from published_page.found import Found
 from published_page.predictions import Point

@@ -16,6 +16,7 @@ from layoutc.solver.hardware.catalogue import load_machine, reached_of
 from layoutc.solver.hardware.machine import Machine
 from layoutc.solver.serving.layouts import Layout
 from layoutc.solver.serving.prepared import prepared
+from layoutc.solver.serving.runs import together
 from layoutc.solver.serving.timings import Timing
 from published_page.facts import TPU, Printed, printed, table_of, tables, timings
 
@@ -83,26 +84,19 @@ def predicted(name: str, wanted: Collection[str]) -> list[Point]:
     its file."""
     machine = load_machine(name)
     asked = [timing for timing in timings(name) if table_of(timing.note) in wanted]
-    found = {point.timing: point for part in _parts(asked) for point in _points(part, machine)}
+    found = {point.timing: point for point in _points(asked, machine)}
     points = [found[timing] for timing in asked]
     return [*points, *(_totals(points) if name == TPU else ())]
-
-
-def _parts(asked: Sequence[Timing]) -> Iterator[list[Timing]]:
-    """Those with fewer sequences than chips, and the others: layouts are found at both ends of
-    what is asked for together, and one that splits sequences over all chips is no use below."""
-    fewer = [timing for timing in asked if timing.batch < timing.chips]
-    yield fewer
-    yield [timing for timing in asked if timing not in fewer]
 
 
 def _points(asked: Sequence[Timing], machine: Machine) -> Iterator[Point]:
     reached, _ = reached_of(machine)
     watch = watched(f"finding layouts on {machine.name}")
-    for run in prepared(asked, program_of, machine, reached, watch):
+    runs = prepared(asked, program_of, machine, reached, watch)
+    for run, seconds in zip(runs, together(runs).seconds(reached), strict=True):
         layouts = tuple(piece.layout for piece in run.pieces)
         yield Point(
-            run.timing, run.seconds(reached), layouts,
+            run.timing, float(seconds), layouts,
             machine.peak_flops / machine.efficiencies[0],
             program_of(run.timing.model).parameters, printed(run.timing),
         )  # fmt: skip
