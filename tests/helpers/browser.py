@@ -18,7 +18,7 @@ import pytest
 
 MISSING = 3
 
-SETTLES = 400
+SETTLES = 1000
 """Milliseconds after which a window that was resized has been drawn."""
 
 
@@ -92,18 +92,21 @@ def _run(page: str, width: int, scheme: str, picture: str, script: str) -> None:
 
     def measured(height: float) -> None:
         source = Path(script).read_text()
-        resized(min(int(height), 16_000), lambda: opened.runJavaScript(source, answered))
+        resized(min(int(height), 8_000), lambda: opened.runJavaScript(source, answered))
 
     def answered(answer: str) -> None:
-        image = view.grab().toImage()
-        image.save(picture)
-        places = ((x, y) for x in range(0, image.width(), 7) for y in range(0, image.height(), 7))
-        print(json.dumps({
-            "console": console, "answer": json.loads(answer),
-            "size": [image.width(), image.height()],
-            "colours": len({image.pixel(x, y) for x, y in places}),
-        }))  # fmt: skip
-        application.quit()
+        try:
+            image = view.grab().toImage()
+            image.save(picture)
+            wide, high = image.width(), image.height()
+            places = ((x, y) for x in range(0, wide, 7) for y in range(0, high, 7))
+            print(json.dumps({
+                "console": console, "answer": json.loads(answer), "size": [wide, high],
+                "colours": len({image.pixel(x, y) for x, y in places}),
+            }))  # fmt: skip
+        finally:
+            # Without an answer there would be no end, either.
+            application.quit()
 
     opened.loadFinished.connect(loaded)
     view.show()
