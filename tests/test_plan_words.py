@@ -60,7 +60,8 @@ def test_budgets_and_prices() -> None:
 
 def test_layouts_by_phase() -> None:
     both = dict.fromkeys(("prefill", "decode"), "2D weight-stationary")
-    assert words.layout("2d") == words.layout("2D weight-stationary") == both
+    for spelled in ("2d", "2D", "2d-ws", "2D weight-stationary"):
+        assert words.layout(spelled) == both
     assert words.layout("prefill=xyz-wg,decode=1d") == {
         "prefill": "XYZ-weight-gathered", "decode": "1D weight-stationary",
     }  # fmt: skip

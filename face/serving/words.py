@@ -94,7 +94,7 @@ def layout(text: str) -> dict[str, str]:
         phase, _, name = part.rpartition("=")
         phases = ("prefill", "decode") if not phase else (phase.strip(),)
         known = {*LAYOUTS.values()}
-        spelled = LAYOUTS.get(name.strip().lower(), name.strip())
+        spelled = LAYOUTS.get(name.strip().lower().removesuffix("-ws"), name.strip())
         if not set(phases) <= {"prefill", "decode"} or spelled not in known:
             listed = ", ".join(LAYOUTS)
             raise ArgumentTypeError(
