@@ -16,9 +16,10 @@ from pages import Node, read
 from studies import denser, study
 
 from layoutc.cli import main
+from layoutc.figures.boxes import Box
 from layoutc.serving.document import point
 from layoutc.serving.page.html import element, verbatim
-from layoutc.serving.page.labels import Box, Labels
+from layoutc.serving.page.labels import Labels
 from layoutc.serving.page.page import SECTIONS, page
 from layoutc.serving.page.scales import over
 from layoutc.serving.page.shown import spread
@@ -304,8 +305,8 @@ def test_labels_cover_nothing() -> None:
         labels.keep_clear(*place)
     found = [labels.place("C64 B16", *place) for place in places]
     assert any(found)
-    assert not any(one.covers(other) for one, other in combinations(labels.covered[3:], 2))
-    assert not any(one.covers(other) for one in labels.covered[:3] for other in labels.covered[3:])
+    assert not any(one.meets(other) for one, other in combinations(labels.covered[3:], 2))
+    assert not any(one.meets(other) for one in labels.covered[:3] for other in labels.covered[3:])
     assert Labels(Box(0, 0, 20, 10)).place("C64 B16", 10, 5) is None
 
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+from layoutc.figures.boxes import Box
+
 LETTER, HEIGHT, MARK = 6.2, 13.0, 6.0
 """How wide a letter is, how high a line, and how far a point reaches."""
 
@@ -14,26 +16,6 @@ PLACES = (
 )  # fmt: skip
 """Where a label may stand beside its point, best first: how far aside, whether it starts or ends
 there, and how far down. Left of a front and below it there are no points."""
-
-
-@dataclass(frozen=True, slots=True)
-class Box:
-    """A rectangle; y grows downwards."""
-
-    left: float
-    top: float
-    right: float
-    bottom: float
-
-    def covers(self, other: Box) -> bool:
-        """Whether they have a part in common."""
-        apart_x = self.right <= other.left or other.right <= self.left
-        return not apart_x and not (self.bottom <= other.top or other.bottom <= self.top)
-
-    def holds(self, other: Box) -> bool:
-        """Whether the other is inside."""
-        inside_x = self.left <= other.left and other.right <= self.right
-        return inside_x and self.top <= other.top and other.bottom <= self.bottom
 
 
 @dataclass(slots=True)
@@ -54,7 +36,7 @@ class Labels:
         for aside, anchor, down in PLACES:
             left = x + aside - (width if anchor == "end" else 0.0)
             box = Box(left, y + down - HEIGHT + 3, left + width, y + down + 3)
-            if self.frame.holds(box) and not any(box.covers(other) for other in self.covered):
+            if box.within(self.frame) and not any(box.meets(other) for other in self.covered):
                 self.covered.append(box)
                 return x + aside, y + down, anchor
         return None

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
+from layoutc.figures.boxes import Box
 from layoutc.serving.page.html import Markup, element, joined
-from layoutc.serving.page.labels import Box, Labels
+from layoutc.serving.page.labels import Labels
 from layoutc.serving.page.scales import Log, over
 
 LEFT, RIGHT, TOP, BOTTOM = 76, 14, 12, 46
