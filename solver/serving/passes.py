@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
+from numpy.typing import NDArray
 
 from layoutc.dsl.program import Program
 from layoutc.solver.hardware.fabric import Fabric
@@ -45,6 +46,10 @@ class Parts:
 
     def __add__(self, other: Parts) -> Parts:
         return Parts(*(getattr(self, n) + getattr(other, n) for n in NAMES))
+
+    def where(self, chosen: NDArray[np.bool_], other: Parts) -> Parts:
+        """These, or the other's where they are `chosen`."""
+        return Parts(*(np.where(chosen, getattr(other, n), getattr(self, n)) for n in NAMES))
 
 
 NAMES = ("compute", "memory", "gathered", "attention", "communication", "latency")

@@ -1,8 +1,8 @@
 """From a model and what is asked of it to services, each with its layouts.
 
 A service is so many replicas of a pipeline of stages, each of so many chips that share every
-matmul. Layouts are found for the chips of one stage, at both ends of what is asked, and serve for
-all that lies between (`layoutc.solver.serving.layouts`).
+matmul. Layouts are found for the chips of one stage, at both ends of what is asked and at a few
+sizes between, and serve for all of it (`layoutc.solver.serving.layouts`).
 """
 
 from __future__ import annotations

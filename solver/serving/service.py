@@ -97,9 +97,11 @@ ALIKE = 0.05
 """Times that differ by less are told apart by what moves between chips: the model is not more exact
 than that, and what moves less loses least where it is wrong."""
 
-
 AT_ONCE = 1 << 14
 """So many points are weighed together: their arrays stay near the processor."""
+
+COLUMNS = ("memory", "caches", "fits", "longest")
+"""What `Served` holds of a point beside its two runs, in its order."""
 
 
 def serve(service: Service, whole: Demand, machine: Machine) -> Served:
@@ -177,8 +179,7 @@ def _better(one: Served, other: Served, limit: Floats) -> Served:
     moves, smaller = _moving(other) < _moving(one), other.memory < one.memory
     either = np.where(one.fits | other.fits, other.fits & ~one.fits, smaller)
     chosen = np.where(good & better_, moves, np.where(good | better_, better_, either))
-    own = ("memory", "caches", "fits", "longest")
-    kept = (np.where(chosen, getattr(other, n), getattr(one, n)) for n in own)
+    kept = (np.where(chosen, getattr(other, n), getattr(one, n)) for n in COLUMNS)
     return Served(
         one.service, one.demand,
         better(one.decode, other.decode, chosen), better(one.prefill, other.prefill, chosen),
@@ -198,6 +199,5 @@ def joined(parts: Sequence[Served], whole: Demand) -> Served:
     if len(parts) == 1:
         return parts[0]
     decode, prefill = (together([getattr(p, n) for p in parts]) for n in ("decode", "prefill"))
-    own = ("memory", "caches", "fits", "longest")
-    columns = (np.concatenate([getattr(part, name) for part in parts]) for name in own)
+    columns = (np.concatenate([getattr(part, name) for part in parts]) for name in COLUMNS)
     return Served(parts[0].service, whole, decode, prefill, *columns)

@@ -46,10 +46,6 @@ class Columns:
     longest: Floats
     fits: Flags
 
-    def at(self, rows: NDArray[np.int64]) -> Columns:
-        """Some of the rows."""
-        return Columns(*(getattr(self, f.name)[rows] for f in fields(self)))
-
 
 def columns(served: Served, parameters: int, machine: Machine) -> Columns:
     """What a service takes at each point of its demand."""

@@ -55,22 +55,14 @@ class Run:
     held: Floats
     weights: Floats
 
-    def at(self, chosen: Ints) -> Run:
-        """Some of the points."""
-        parts = Parts(*(getattr(self.parts, name)[chosen] for name in NAMES))
-        own = {f.name: getattr(self, f.name) for f in fields(self) if f.name != "parts"}
-        return Run(parts=parts, **{name: value[chosen] for name, value in own.items()})
+
+OWN = tuple(f.name for f in fields(Run) if f.name != "parts")
 
 
 def better(one: Run, other: Run, chosen: np.ndarray) -> Run:
     """The other where it is `chosen`, else the one."""
-
-    def pick(a: np.ndarray, b: np.ndarray) -> np.ndarray:
-        return np.where(chosen, b, a)
-
-    parts = Parts(*(pick(getattr(one.parts, n), getattr(other.parts, n)) for n in NAMES))
-    own = [f.name for f in fields(one) if f.name != "parts"]
-    return Run(parts=parts, **{n: pick(getattr(one, n), getattr(other, n)) for n in own})
+    own = {n: np.where(chosen, getattr(other, n), getattr(one, n)) for n in OWN}
+    return Run(parts=one.parts.where(chosen, other.parts), **own)
 
 
 def together(runs: Sequence[Run]) -> Run:
@@ -80,8 +72,7 @@ def together(runs: Sequence[Run]) -> Run:
         return np.concatenate(list(values))
 
     parts = Parts(*(of(getattr(run.parts, n) for run in runs) for n in NAMES))
-    own = [f.name for f in fields(Run) if f.name != "parts"]
-    return Run(parts=parts, **{n: of(getattr(run, n) for run in runs) for n in own})
+    return Run(parts=parts, **{n: of(getattr(run, n) for run in runs) for n in OWN})
 
 
 def decoded(side: Side, demand: Demand, number: int) -> Run:
@@ -151,8 +142,6 @@ def _powers(most: int) -> list[int]:
 
 def _faster(one: tuple[Piped, Ints], other: tuple[Piped, Ints]) -> tuple[Piped, Ints]:
     chosen = other[0].seconds < one[0].seconds
-    parts = Parts(
-        *(np.where(chosen, getattr(other[0].parts, n), getattr(one[0].parts, n)) for n in NAMES)
-    )
+    parts = one[0].parts.where(chosen, other[0].parts)
     waiting = np.where(chosen, other[0].waiting, one[0].waiting)
     return Piped(parts, waiting), np.where(chosen, other[1], one[1])
